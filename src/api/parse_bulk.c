@@ -123,6 +123,12 @@ bool rv_parse_bulk_resume(struct rv_parser *parser, const struct rv_request_line
     return hold_read(parser, request, RV_BULK_RESUME, call);
 }
 
+bool rv_parse_bulk_stop(struct rv_parser *parser, const struct rv_request_line *request,
+                        struct rv_call *call)
+{
+    return hold_read(parser, request, RV_BULK_STOP, call);
+}
+
 bool rv_parse_selections(struct rv_parser *parser, const struct rv_request_line *request,
                          struct rv_call *call)
 {

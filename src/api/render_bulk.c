@@ -43,7 +43,7 @@ static const char *state_text(const struct rv_selection *row)
         return "unreadable";
     if (row->begun.at == 0)
         return "selected";
-    if (row->ended_at != 0)
+    if (row->ended_at != 0 || row->stopped.at != 0)
         return "ended";
     return row->paused ? "paused" : "running";
 }
@@ -69,6 +69,7 @@ static void selection_put(struct rv_buf *buf, const struct rv_selection *row)
     rv_put_int(buf, "rate", row->rate);
     word_put(buf, "begun", &row->begun);
     holds_put(buf, row);
+    word_put(buf, "stopped", &row->stopped);
     rv_put_instant_if(buf, "endedAt", row->ended_at);
     for (unsigned i = 0; i < RV_BULK_COUNT; i++)
         rv_put_int(buf, rv_bulk_outcome_text((enum rv_bulk_outcome)i), row->outcomes[i]);

@@ -167,8 +167,8 @@ static int copy_fetch(struct backup *backup)
         return CLI_FAILED;
     if (result == RV_RESULT_UNREACHABLE && backup->bytes > 0)
         return cli_tell(cli, CLI_UNREACHABLE,
-                        "the copy stopped after %lld bytes: check that the server is running, read "
-                        "its log, then try again",
+                        "the copy stopped after %lld bytes: read the server's log, which has the "
+                        "reason, and check that the server is running; then try again",
                         (long long)backup->bytes);
     if (result == RV_RESULT_UNREACHABLE)
         return cli_unreachable(cli, client);

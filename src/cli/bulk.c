@@ -72,6 +72,7 @@ static void selection_print(struct cli *cli, const struct rv_json *of)
     for (size_t i = 0; i < count; i++) {
         word_print(cli, &holds[i], is_set(&holds[i], "pause") ? "paused" : "resumed");
     }
+    word_print(cli, rv_json_get(of, RV_STR("stopped")), "stopped");
 }
 
 /* ---- select, selections ---- */
@@ -359,10 +360,11 @@ static int bulk_begin(struct cli *cli)
 {
     const char *rate = cli_value(cli, CLI_OPTION_RATE);
     if (!cli_bulk_takes(cli->words.args[0]))
-        return cli_tell(cli, CLI_USAGE,
-                        "\"%s\": unknown bulk command; commands for tasks: undo, cancel, resubmit, "
-                        "suspend, unsuspend; for a running bulk command: pause, resume, status",
-                        cli->words.args[0]);
+        return cli_tell(
+            cli, CLI_USAGE,
+            "\"%s\": unknown bulk command; commands for tasks: undo, cancel, resubmit, "
+            "suspend, unsuspend; for a running bulk command: pause, resume, stop, status",
+            cli->words.args[0]);
     bool unsuspend = strcmp(cli->words.args[0], "unsuspend") == 0;
     struct cli_about about = {.command = unsuspend ? "resume" : cli->words.args[0], .rate = 0};
     struct cli_path path;
@@ -389,7 +391,8 @@ int cli_bulk(struct cli *cli)
 {
     const char *word = cli->words.args[0];
     bool status = strcmp(word, "status") == 0;
-    bool hold = strcmp(word, "pause") == 0 || strcmp(word, "resume") == 0;
+    bool hold = strcmp(word, "pause") == 0 || strcmp(word, "resume") == 0 ||
+                strcmp(word, "stop") == 0;
     bool fresh = cli_has(cli, CLI_OPTION_RATE) || cli_has(cli, CLI_OPTION_ABANDON) ||
                  cli_has(cli, CLI_OPTION_BY_HAND);
     if ((status || hold) && fresh)

@@ -293,7 +293,8 @@ void revoked_call(struct draft *d, struct rv_step *step)
             rv_arena_printf(
                 d->arena,
                 "instance %.*s of agent %.*s was asked to stop %.*s and has not replied: the undo "
-                "waits for its reply, for an operator who settles the step, or for complete-by, %s",
+                "waits for its reply, or for complete-by, %s. Once the lease of the attempt is "
+                "over, `reeve settle` ends the wait",
                 RV_STR_FMT(step->instance), RV_STR_FMT(step->agent), RV_STR_FMT(step->reference),
                 at));
     }

@@ -109,6 +109,11 @@ enum rv_err rv_selection_hold(struct rv_arena *arena, struct rv_selection *selec
     return RV_OK;
 }
 
+bool rv_selection_rests(const struct rv_selection *selection)
+{
+    return selection->paused || selection->stopped.at != 0;
+}
+
 const struct rv_hold *rv_selection_held(const struct rv_selection *selection)
 {
     return selection->holds_count > 0 ? &selection->holds[selection->holds_count - 1] : NULL;
@@ -120,6 +125,7 @@ void rv_selection_write(struct rv_buf *buf, const struct rv_selection *selection
     text_write(buf, "filter", selection->filter);
     word_write(buf, "picked", &selection->picked);
     word_write(buf, "begun", &selection->begun);
+    word_write(buf, "stopped", &selection->stopped);
     holds_write(buf, selection);
     if (selection->begun.at != 0) {
         text_write(buf, "command", rv_str_of(rv_bulk_verb_text(selection->verb)));
@@ -248,7 +254,7 @@ enum rv_err rv_selection_read(struct rv_arena *arena, const struct rv_record *re
     read.filter = rv_json_str(rv_json_get(&value, RV_STR("filter")));
     if (!number_read(&value, "tasks", RV_SELECTION_TASKS_MAX, &tasks) ||
         !word_read(&value, "picked", &read.picked) || !word_read(&value, "begun", &read.begun) ||
-        !bulk_read(&value, &read))
+        !word_read(&value, "stopped", &read.stopped) || !bulk_read(&value, &read))
         return RV_OK;
     bool good;
     err = holds_read(arena, &value, &read, &good);

@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Kinds of records, and their keys. A selection is written once; what was begun with it is added,
- * and whether that is paused. Its tasks stand in chunks. Each command that was given has an outcome
- * of its own, written in the transaction of what it changes in its task: what has none was not
- * given. How many outcomes there are is noted beside, a little later. */
+/* Kinds of records, and their keys. A selection is written once; its bulk command is added when it
+ * begins, and whether the command is paused or was stopped. Its tasks stand in chunks. A command
+ * that was given has an outcome of its own, written in the transaction of what it changes in its
+ * task: what has none was not given. How many outcomes there are is noted beside, a bit later. */
 #define RV_RECORD_SELECTION "selection"    /* <id> */
 #define RV_RECORD_SELECTED "selected"      /* <id>.<number of the chunk> */
 #define RV_RECORD_OUTCOME "bulk-outcome"   /* <id>.<letter of the outcome>.<task> */
@@ -58,7 +58,8 @@ struct rv_selection {
     uint32_t rate;
     uint32_t late_seen; /* of each task: one that has more late replies is refused */
     bool paused;
-    struct rv_hold *holds; /* the oldest first */
+    struct rv_word stopped; /* for good: no further task gets it */
+    struct rv_hold *holds;  /* the oldest first */
     uint32_t holds_count;
     uint32_t holds_dropped; /* older ones, which are not kept */
     int64_t ended_at;
@@ -77,6 +78,8 @@ const char *rv_bulk_outcome_text(enum rv_bulk_outcome outcome);
 /* Adds a pause or its end; the oldest goes if there are too many. MEMORY. */
 RV_CHECK enum rv_err rv_selection_hold(struct rv_arena *arena, struct rv_selection *selection,
                                        const struct rv_word *word, bool pause);
+/* No task gets the command now: it is paused, or was stopped. */
+bool rv_selection_rests(const struct rv_selection *selection);
 /* The newest; NULL: it was never paused. */
 const struct rv_hold *rv_selection_held(const struct rv_selection *selection);
 

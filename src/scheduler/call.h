@@ -480,7 +480,7 @@ struct rv_call_select {
     size_t shown_count;
 };
 
-enum rv_bulk_ask { RV_BULK_BEGIN, RV_BULK_PAUSE, RV_BULK_RESUME };
+enum rv_bulk_ask { RV_BULK_BEGIN, RV_BULK_PAUSE, RV_BULK_RESUME, RV_BULK_STOP };
 
 struct rv_call_bulk {
     struct rv_task_id selection; /* in */

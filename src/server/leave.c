@@ -85,12 +85,21 @@ void rv_leave_answer(struct rv_leaving *leaving, struct rv_store *store)
     atomic_store(&leaving->state, state);
 }
 
-int rv_leave(struct rv_leaving *leaving, struct rv_store *store, int result)
+int rv_leave(struct rv_leaving *leaving, struct rv_store *store, const char *path, int result)
 {
     bool displaced = true;
     if (atomic_load(&leaving->state) != SAVED)
         (void)store_save(store, &displaced);
-    return displaced ? EXIT_DISPLACED : result;
+    if (displaced)
+        return EXIT_DISPLACED;
+    enum rv_err err = rv_store_sqlite_log_check(store);
+    if (err == RV_OK)
+        return result;
+    rv_log(RV_LOG_ERROR, "store-damaged", RV_LOG_STR("path", rv_str_of(path)),
+           RV_LOG_STR("reason", RV_STR("the log of the store was overwritten by another program")),
+           RV_LOG_STR("cure", RV_STR("keep the intact part with `reeve check --keep-intact`, or "
+                                     "restore a backup")));
+    return rv_err_exit(err);
 }
 
 enum rv_err rv_store_look(struct rv_store *store, atomic_uintptr_t *store_why, const char **ret_why)

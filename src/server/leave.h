@@ -29,9 +29,10 @@ void rv_leave_signals(sigset_t *ret_set);
 bool rv_leave_ask(struct rv_leaving *leaving, struct rv_mailbox *mailbox);
 /* Between two batches; what is asked is answered, and logged. */
 void rv_leave_answer(struct rv_leaving *leaving, struct rv_store *store);
-/* Once all is written, also where nobody asked. The exit code: `result`, or that a person is
- * needed, since a service manager that starts the server again would help nobody. */
-int rv_leave(struct rv_leaving *leaving, struct rv_store *store, int result);
+/* Once all is written, also where nobody asked; `path` is the store's, for the log. The exit code:
+ * `result`, or that a person is needed (the files are displaced, or the log is damaged), since a
+ * service manager that starts the server again would help nobody. */
+int rv_leave(struct rv_leaving *leaving, struct rv_store *store, const char *path, int result);
 
 /* rv_store_sqlite_look, which keeps why the store is displaced (const char *) and logs what is
  * new. */

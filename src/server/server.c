@@ -785,7 +785,7 @@ int rv_server_run(const struct rv_server_options *options)
         if (result == 0)
             result = store_open(&server, options->store);
         if (result == 0) {
-            result = rv_leave(&server.leaving, server.store,
+            result = rv_leave(&server.leaving, server.store, options->store,
                               server_open(&server, options, &signals));
             server.store->ops->close(server.store);
         }

@@ -305,6 +305,66 @@ static void paused_through_a_restart(void **state)
     assert_true(row.ended_at != 0);
 }
 
+/* A command that was begun by mistake does not wait paused for ever. */
+static void stopped_for_good(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id selection = select_parked(w);
+    assert_int_equal(bulk_call(w, selection, RV_BULK_STOP)->err, RV_ERR_REFUSED); /* none yet */
+    asked(w, selection, RV_BULK_BEGIN);
+    world_pass(w, 500);
+    asked(w, selection, RV_BULK_PAUSE);
+    int given = resubmitted(w);
+    assert_true(given > 0 && given < TASKS);
+    asked(w, selection, RV_BULK_STOP);
+    asked(w, selection, RV_BULK_STOP); /* changes nothing */
+    assert_int_equal(bulk_call(w, selection, RV_BULK_RESUME)->err, RV_ERR_REFUSED);
+    assert_int_equal(bulk_call(w, selection, RV_BULK_BEGIN)->err, RV_ERR_REFUSED);
+    world_pass(w, 5000);
+    world_restart(w, 1000);
+    world_pass(w, 5000);
+    assert_int_equal(resubmitted(w), given);
+    struct rv_selection row = status(w, selection);
+    assert_outcomes(&row, (uint32_t)given, 0);
+    assert_true(row.stopped.at != 0 && row.ended_at >= row.stopped.at);
+    assert_true(rv_str_is(row.stopped.by, "ann") && rv_str_is(row.stopped.role, "operator"));
+    assert_int_equal(w->bulks_ended, 1);
+}
+
+/* Neither in the batch that writes its end, though its rate would allow it. */
+static void no_task_gets_a_stopped_command(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id selection = select_parked(w);
+    asked(w, selection, RV_BULK_BEGIN);
+    struct rv_call *stop = bulk_ask(w, selection, RV_BULK_STOP, RATE);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &stop, 1, w->mono), RV_OK);
+    assert_true(world_finished(stop) && stop->err == RV_OK);
+    int given = resubmitted(w);
+    w->now += 500;
+    w->mono += 500;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, NULL, 0, w->mono), RV_OK);
+    assert_int_equal(resubmitted(w), given);
+    assert_true(status(w, selection).ended_at != 0);
+}
+
+/* The server ends before the end of the stopped command is written. */
+static void a_stop_is_kept_through_a_restart(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id selection = select_parked(w);
+    asked(w, selection, RV_BULK_BEGIN);
+    struct rv_call *stop = bulk_ask(w, selection, RV_BULK_STOP, RATE);
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &stop, 1, w->mono), RV_OK);
+    assert_true(world_finished(stop) && stop->err == RV_OK);
+    int given = resubmitted(w);
+    world_restart(w, 1000);
+    world_pass(w, 5000);
+    assert_int_equal(resubmitted(w), given);
+    struct rv_selection row = status(w, selection);
+    assert_true(row.stopped.at != 0 && row.ended_at != 0);
+}
+
 /* The commands of the batch before are among its numbers, whose record is written with the next. */
 static void a_pause_tells_of_all_commands_before_it(void **state)
 {
@@ -362,18 +422,18 @@ static void each_pause_is_recorded(void **state)
 static void a_pause_in_the_batch_of_its_end_is_kept(void **state)
 {
     enum { BATCHES = 10 };
-    static const enum rv_bulk_ask asks[] = {RV_BULK_PAUSE, RV_BULK_RESUME};
+    static const enum rv_bulk_ask asks[] = {RV_BULK_PAUSE, RV_BULK_RESUME, RV_BULK_STOP};
     struct world *w = *state;
     int refused = 0;
     for (int i = 0; i < TASKS; i++)
         assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, tasks[i]), RV_OK);
-    for (int round = 0; round < 2 * BATCHES; round++) {
+    for (int round = 0; round < 3 * BATCHES; round++) {
         struct rv_task_id selection = select_call(w, RV_TASK_PROCESSING)->u.select->row.id;
         struct rv_call *begin = bulk_ask(w, selection, RV_BULK_BEGIN, RV_BULK_RATE_MAX);
-        struct rv_call *hold = bulk_ask(w, selection, asks[round % 2], RV_BULK_RATE_MAX);
+        struct rv_call *hold = bulk_ask(w, selection, asks[round % 3], RV_BULK_RATE_MAX);
         w->bulks_ended = 0;
         assert_int_equal(rv_scheduler_run_batch(w->scheduler, &begin, 1, w->mono), RV_OK);
-        for (int i = 0; i < round / 2; i++) {
+        for (int i = 0; i < round / 3; i++) {
             w->now += 10;
             w->mono += 10;
             assert_int_equal(rv_scheduler_run_batch(w->scheduler, NULL, 0, w->mono), RV_OK);
@@ -381,8 +441,10 @@ static void a_pause_in_the_batch_of_its_end_is_kept(void **state)
         assert_int_equal(rv_scheduler_run_batch(w->scheduler, &hold, 1, w->mono), RV_OK);
         world_settle(w);
         assert_true(world_finished(hold));
-        bool paused = hold->err == RV_OK && round % 2 == 0;
+        bool paused = hold->err == RV_OK && round % 3 == 0;
+        bool stopped = hold->err == RV_OK && round % 3 == 2;
         assert_int_equal(status(w, selection).holds_count, paused);
+        assert_int_equal(status(w, selection).stopped.at != 0, stopped);
         if (paused && status(w, selection).ended_at == 0)
             asked(w, selection, RV_BULK_RESUME);
         world_pass(w, 1000);
@@ -390,7 +452,7 @@ static void a_pause_in_the_batch_of_its_end_is_kept(void **state)
         assert_int_equal(w->bulks_ended, 1);
         refused += hold->err == RV_ERR_REFUSED;
     }
-    assert_true(refused > 0 && refused < 2 * BATCHES);
+    assert_true(refused > 0 && refused < 3 * BATCHES);
 }
 
 static void the_newest_pauses_are_kept(void **state)
@@ -596,15 +658,19 @@ static void what_makes_no_sense_is_refused(void **state)
 static void no_more_are_open_than_may_be(void **state)
 {
     struct world *w = *state;
+    struct rv_task_id selection = {0};
     for (int i = 0; i < RV_BULKS_OPEN_MAX; i++) {
-        struct rv_task_id selection = select_parked(w);
+        selection = select_parked(w);
         asked(w, selection, RV_BULK_BEGIN);
         asked(w, selection, RV_BULK_PAUSE);
         if (i == 0)
             world_restart(w, 10);
         park_tasks(w);
     }
-    assert_int_equal(bulk_call(w, select_parked(w), RV_BULK_BEGIN)->err, RV_ERR_LIMIT);
+    struct rv_task_id one_more = select_parked(w);
+    assert_int_equal(bulk_call(w, one_more, RV_BULK_BEGIN)->err, RV_ERR_LIMIT);
+    asked(w, selection, RV_BULK_STOP);
+    asked(w, one_more, RV_BULK_BEGIN);
 }
 
 /* There may be only so many: without --retain, too, they go some day. */
@@ -632,6 +698,9 @@ int main(void)
         cmocka_unit_test(a_call_that_fails_with_the_role_is_nothing),
         cmocka_unit_test(what_did_not_pass_is_decided_again),
         SCENARIO(paused_through_a_restart),
+        SCENARIO(stopped_for_good),
+        SCENARIO(no_task_gets_a_stopped_command),
+        SCENARIO(a_stop_is_kept_through_a_restart),
         SCENARIO(a_pause_tells_of_all_commands_before_it),
         SCENARIO(each_pause_is_recorded),
         SCENARIO(a_pause_in_the_batch_of_its_end_is_kept),

@@ -17,6 +17,7 @@
 /* What the store says, and the alarm that runs; seconds, 0: none. */
 static const char *displaced;
 static enum rv_err saves;
+static enum rv_err log_is;
 static unsigned alarm_s;
 static unsigned alarm_asked_s; /* when the store's thread was asked */
 
@@ -49,6 +50,12 @@ enum rv_err rv_store_sqlite_save(struct rv_store *store,
     if (saves != RV_OK)
         *ret_saved = (struct rv_store_sqlite_saved){.why = "no space"};
     return saves;
+}
+
+enum rv_err rv_store_sqlite_log_check(struct rv_store *store)
+{
+    (void)store;
+    return log_is;
 }
 
 struct stop {
@@ -85,7 +92,18 @@ static void a_store_that_is_in_its_place_lets_go(void **state)
     (void)state;
     displaced = NULL;
     assert_true(may_end(&stop));
-    assert_int_equal(rv_leave(&stop.leaving, NULL, 0), 0);
+    assert_int_equal(rv_leave(&stop.leaving, NULL, "tasks.db", 0), 0);
+}
+
+static void a_damaged_log_lets_go_and_calls_for_a_person(void **state)
+{
+    struct stop stop = {0};
+    (void)state;
+    displaced = NULL;
+    log_is = RV_ERR_CORRUPT;
+    assert_true(may_end(&stop));
+    assert_int_equal(rv_leave(&stop.leaving, NULL, "tasks.db", 0), rv_err_exit(RV_ERR_CORRUPT));
+    log_is = RV_OK;
 }
 
 static void a_store_that_was_saved_lets_go_and_calls_for_a_person(void **state)
@@ -95,7 +113,7 @@ static void a_store_that_was_saved_lets_go_and_calls_for_a_person(void **state)
     displaced = "was deleted";
     saves = RV_OK;
     assert_true(may_end(&stop));
-    assert_int_equal(rv_leave(&stop.leaving, NULL, 0), 1);
+    assert_int_equal(rv_leave(&stop.leaving, NULL, "tasks.db", 0), 1);
 }
 
 static void a_store_that_cannot_be_saved_lets_go_at_the_second_signal(void **state)
@@ -111,6 +129,7 @@ static void a_store_that_cannot_be_saved_lets_go_at_the_second_signal(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_damaged_log_lets_go_and_calls_for_a_person),
         cmocka_unit_test(a_store_that_is_in_its_place_lets_go),
         cmocka_unit_test(a_store_that_was_saved_lets_go_and_calls_for_a_person),
         cmocka_unit_test(a_store_that_cannot_be_saved_lets_go_at_the_second_signal),

@@ -98,7 +98,8 @@ enum rv_err selections_count(struct rv_scheduler *s, size_t *ret_all, size_t *re
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             struct rv_selection selection;
             err = rv_selection_read(s->batch.arena, &rows[i], &selection);
-            *ret_open += selection.begun.at != 0 && selection.ended_at == 0;
+            *ret_open += selection.begun.at != 0 && selection.ended_at == 0 &&
+                         selection.stopped.at == 0;
         }
         if (err != RV_OK)
             return err;

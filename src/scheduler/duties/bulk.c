@@ -111,7 +111,7 @@ static bool word_keep(struct rv_arena *arena, struct rv_word *word)
            text_keep(arena, &word->reason);
 }
 
-/* Takes over whether it is paused, and its pauses. MEMORY: the pauses are as they were. */
+/* Takes over whether it is paused or stopped, and why. MEMORY: the words are as they were. */
 static enum rv_err holds_learn(struct bulk *bulk, const struct rv_selection *row)
 {
     struct rv_arena arena;
@@ -122,6 +122,8 @@ static enum rv_err holds_learn(struct bulk *bulk, const struct rv_selection *row
         holds[i] = row->holds[i];
         kept = word_keep(&arena, &holds[i].word);
     }
+    struct rv_word stopped = row->stopped;
+    kept = kept && word_keep(&arena, &stopped);
     bulk->row.paused = row->paused;
     rv_arena_done(kept ? &bulk->holds_arena : &arena);
     if (!kept)
@@ -130,6 +132,7 @@ static enum rv_err holds_learn(struct bulk *bulk, const struct rv_selection *row
     bulk->row.holds = holds;
     bulk->row.holds_count = row->holds_count;
     bulk->row.holds_dropped = row->holds_dropped;
+    bulk->row.stopped = stopped;
     return RV_OK;
 }
 
@@ -384,7 +387,7 @@ static bool bulks_want(const struct rv_scheduler *s, const struct asker *asker)
     const struct bulk *bulk = s->bulks->first;
     while (bulk != NULL && (uint64_t)bulk->row.id.value != asker->a)
         bulk = bulk->next;
-    if (bulk == NULL || bulk->row.paused)
+    if (bulk == NULL || rv_selection_rests(&bulk->row))
         return false;
     return bulk->read != READ_ALL ||
            (asker->b < bulk->ids_count && bulk->marks[asker->b] != MARK_OVER);
@@ -472,7 +475,7 @@ static enum rv_err holds_read(struct rv_scheduler *s, struct bulk *bulk)
     return err == RV_OK && found && !row.unreadable ? holds_learn(bulk, &row) : err;
 }
 
-/* When all commands are given. */
+/* When all commands are given, or an operator has stopped it. */
 static enum rv_err bulk_end(struct rv_scheduler *s, struct bulk *bulk)
 {
     enum rv_err err = holds_read(s, bulk);
@@ -541,11 +544,11 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
         s->more_due = true; /* it goes on, or ends, once that is written */
         return err;
     }
-    if (err == RV_OK && bulk->left == 0)
+    if (err == RV_OK && (bulk->left == 0 || bulk->row.stopped.at != 0))
         err = bulk_end(s, bulk);
-    if (err == RV_OK && !bulk->row.paused)
+    if (err == RV_OK && !rv_selection_rests(&bulk->row))
         err = bulk_take(s, bulk);
-    if (err == RV_OK && !bulk->row.paused)
+    if (err == RV_OK && !rv_selection_rests(&bulk->row))
         err = bulk_give(s, bulk);
     return err;
 }
@@ -598,14 +601,15 @@ static void numbers_give(const struct rv_scheduler *s, struct rv_selection *row)
 void bulk_told(struct rv_scheduler *s, struct rv_call_bulk *bulk)
 {
     numbers_give(s, &bulk->row);
-    static const char *const events[] = {"bulk-begin", "bulk-pause", "bulk-resume"};
+    static const char *const events[] = {"bulk-begin", "bulk-pause", "bulk-resume", "bulk-stop"};
     const struct rv_hold *held = rv_selection_held(&bulk->row);
-    const struct rv_word *word = bulk->ask == RV_BULK_BEGIN ? &bulk->row.begun
-                                 : held != NULL             ? &held->word
-                                                            : NULL;
+    const struct rv_word *word = bulk->ask == RV_BULK_BEGIN  ? &bulk->row.begun
+                                 : bulk->ask == RV_BULK_STOP ? &bulk->row.stopped
+                                 : held != NULL              ? &held->word
+                                                             : NULL;
     if (word != NULL && word->at == s->batch.now)
         bulk_log(s, events[bulk->ask], &bulk->row, word);
-    if (s->bulks->epoch != 0 && bulk_learn(s, &bulk->row) != RV_OK)
+    if (s->bulks->epoch != 0 && bulk->row.ended_at == 0 && bulk_learn(s, &bulk->row) != RV_OK)
         s->bulks->walk_at = 0; /* a little later */
     s->more_due = true;
 }
@@ -661,7 +665,8 @@ static int64_t bulks_next_at(const struct rv_scheduler *s)
         at = bulks->remove_at;
     for (const struct bulk *bulk = bulks->first; bulk != NULL; bulk = bulk->next) {
         int64_t next = rv_bucket_next_at(&bulk->bucket, s->batch.now);
-        if (bulk->read == READ_ALL && bulk->left > 0 && !bulk->row.paused && next < at)
+        if (bulk->read == READ_ALL && bulk->left > 0 && !rv_selection_rests(&bulk->row) &&
+            next < at)
             at = next;
     }
     return at;

@@ -1,4 +1,4 @@
-/* The operator's word on a bulk command: it begins, pauses, and goes on. */
+/* The operator's word on a bulk command: it begins, pauses, goes on, or stops for good. */
 #include "scheduler/duties/bulk_call.h"
 
 #include "base/limits.h"
@@ -22,9 +22,10 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
                                        "this selection has a command already: %s%s; create a new "
                                        "selection for another command",
                                        rv_bulk_verb_text(selection->verb),
-                                       selection->ended_at != 0 ? ", which has ended"
-                                       : selection->paused      ? ", which is paused"
-                                                                : ", which is running"));
+                                       selection->stopped.at != 0 ? ", which was stopped"
+                                       : selection->ended_at != 0 ? ", which has ended"
+                                       : selection->paused        ? ", which is paused"
+                                                                  : ", which is running"));
     if (selection_old(s, selection))
         return call_refuse(
             p->call, RV_ERR_REFUSED,
@@ -36,7 +37,8 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
         return call_refuse(
             p->call, RV_ERR_LIMIT,
             RV_STR("the maximum number of running and paused bulk commands is reached: "
-                   "wait until one of them has ended"));
+                   "wait until one of them has ended, or stop one with `reeve bulk stop "
+                   "SELECTION`"));
     selection->begun = bulk->word;
     selection->begun.at = s->batch.now;
     selection->verb = bulk->verb;
@@ -47,21 +49,19 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
     return selection_put(s, selection, 0);
 }
 
+static enum rv_err bulk_stop(struct rv_scheduler *s, struct pending *p,
+                             struct rv_selection *selection)
+{
+    selection->stopped = p->call->u.bulk.word;
+    selection->stopped.at = s->batch.now;
+    return selection_put(s, selection, 0);
+}
+
 static enum rv_err bulk_hold(struct rv_scheduler *s, struct pending *p,
                              struct rv_selection *selection)
 {
     const struct rv_call_bulk *bulk = &p->call->u.bulk;
     bool pause = bulk->ask == RV_BULK_PAUSE;
-    char text[RV_ID_TEXT_BYTES];
-    if (selection->begun.at == 0)
-        return call_refuse(p->call, RV_ERR_REFUSED,
-                           RV_STR("this selection has no command yet: see `reeve help bulk`"));
-    if (selection->ended_at != 0)
-        return call_refuse(p->call, RV_ERR_REFUSED,
-                           rv_arena_printf(&p->call->arena,
-                                           "the command of selection %.*s has ended",
-                                           RV_STR_FMT(rv_task_text(selection->id, text))));
-    s->batch.held = selection->id;
     if (selection->paused == pause)
         return RV_OK;
     selection->paused = pause;
@@ -69,6 +69,27 @@ static enum rv_err bulk_hold(struct rv_scheduler *s, struct pending *p,
     word.at = s->batch.now;
     enum rv_err err = rv_selection_hold(&p->call->arena, selection, &word, pause);
     return err == RV_OK ? selection_put(s, selection, 0) : err;
+}
+
+/* A word on a command that was begun. */
+static enum rv_err bulk_change(struct rv_scheduler *s, struct pending *p,
+                               struct rv_selection *selection)
+{
+    bool stop = p->call->u.bulk.ask == RV_BULK_STOP;
+    char text[RV_ID_TEXT_BYTES];
+    if (selection->begun.at == 0)
+        return call_refuse(p->call, RV_ERR_REFUSED,
+                           RV_STR("this selection has no command yet: see `reeve help bulk`"));
+    if (stop && selection->stopped.at != 0)
+        return RV_OK;
+    if (selection->ended_at != 0 || selection->stopped.at != 0)
+        return call_refuse(
+            p->call, RV_ERR_REFUSED,
+            rv_arena_printf(&p->call->arena, "the command of selection %.*s %s",
+                            RV_STR_FMT(rv_task_text(selection->id, text)),
+                            selection->stopped.at != 0 ? "was stopped" : "has ended"));
+    s->batch.held = selection->id;
+    return stop ? bulk_stop(s, p, selection) : bulk_hold(s, p, selection);
 }
 
 static enum rv_err bulk_decide(struct rv_scheduler *s, struct pending *p)
@@ -80,7 +101,8 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct pending *p)
     enum rv_err err = selection_find(s->store, p->call, bulk->selection, &bulk->row);
     if (err != RV_OK || p->call->err != RV_OK)
         return err;
-    return bulk->ask == RV_BULK_BEGIN ? bulk_begin(s, p, &bulk->row) : bulk_hold(s, p, &bulk->row);
+    return bulk->ask == RV_BULK_BEGIN ? bulk_begin(s, p, &bulk->row)
+                                      : bulk_change(s, p, &bulk->row);
 }
 
 static void bulk_act(struct rv_scheduler *s, struct pending *p)

@@ -59,6 +59,20 @@ void rv_sqlite_rollback(struct rv_store *base)
         store->broken = true;
 }
 
+static enum rv_err log_check(struct rv_sqlite *store)
+{
+    if (rv_seal_log_whole(store->seal, (uint32_t)store->frames))
+        return RV_OK;
+    store->broken = true;
+    return RV_ERR_CORRUPT;
+}
+
+enum rv_err rv_store_sqlite_log_check(struct rv_store *base)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    return store->broken ? RV_OK : log_check(store);
+}
+
 /* Moves the log into the database, so that both stay small. SQLite's own automatic checkpoint would
  * swallow a failed sync, and a second one of the same pages would then succeed without having
  * written them. A full disk does no harm here: the log keeps everything. Nor does a damaged log:
@@ -68,13 +82,12 @@ enum rv_err rv_sqlite_checkpoint(struct rv_sqlite *store)
     store->log_moved = false;
     if (rv_place_changed(store))
         return RV_ERR_DISPLACED;
-    if (!rv_seal_log_whole(store->seal, (uint32_t)store->frames)) {
-        store->broken = true;
-        return RV_ERR_CORRUPT;
-    }
+    enum rv_err err = log_check(store);
+    if (err != RV_OK)
+        return err;
     store->in_checkpoint = true;
     int code = sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    enum rv_err err = rv_sqlite_err(store, code);
+    err = rv_sqlite_err(store, code);
     store->in_checkpoint = false;
     store->log_moved = err == RV_OK;
     if (err == RV_OK)

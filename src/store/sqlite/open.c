@@ -698,6 +698,20 @@ static enum rv_err system_files_prepare(const struct opening *opening)
     return err == RV_OK ? log_check(opening) : err;
 }
 
+/* What an earlier server could save when it stopped may be newer than any backup. */
+static void saved_tell(const struct opening *opening, enum rv_err err)
+{
+    char saved[PATH_MAX];
+    struct stat stat_of;
+    char *at = opening->fault->message;
+    size_t len = strlen(at), room = sizeof opening->fault->message;
+    bool needed = err == RV_ERR_CORRUPT || err == RV_ERR_REFUSED || err == RV_ERR_NOT_FOUND;
+    snprintf(saved, sizeof saved, "%s.saved", opening->path);
+    if (needed && opening->vfs == NULL && stat(saved, &stat_of) == 0)
+        snprintf(at + len, room - len,
+                 ". A server that stopped earlier saved its whole store as %s", saved);
+}
+
 static void host_note(const struct opening *opening)
 {
     struct rv_sqlite *store = opening->store;
@@ -757,5 +771,6 @@ err_after_lock:
     rv_place_done(&store->place);
     lock_release(store);
     free(store);
+    saved_tell(&opening, err);
     return err;
 }

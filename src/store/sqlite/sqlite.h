@@ -64,6 +64,11 @@ RV_CHECK enum rv_err rv_store_sqlite_copy(struct rv_store *store, struct rv_copy
  * a commit. */
 RV_CHECK enum rv_err rv_store_sqlite_look(struct rv_store *store, const char **ret_why);
 
+/* Whether the log is as it was written; CORRUPT: it was overwritten, and close leaves the file and
+ * the log as they are. A log that cannot be read gives OK: close reports nothing of it either, and
+ * the next start does. By the store's thread, in no transaction. */
+RV_CHECK enum rv_err rv_store_sqlite_log_check(struct rv_store *store);
+
 /* Told now and then while something takes long. */
 struct rv_store_sqlite_progress {
     void (*told)(void *self);
