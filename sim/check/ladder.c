@@ -165,6 +165,17 @@ static void check_poison(const struct transition *t, const struct step_past *pas
                       step->number, RV_POISON_DEATHS);
 }
 
+/* P-02: as long as it is tried, the alert of a step at which so many died stays, or comes again. */
+static void check_poison_stays(const struct transition *t, const struct rv_step *step)
+{
+    bool goes_on = rv_task_state_open(t->task->state) && t->task->state != RV_TASK_ERROR;
+    bool open = rv_step_state_open(step->state) && step->kind == RV_KIND_CALL;
+    if (goes_on && open && step->deaths >= RV_POISON_DEATHS && t->change->close_alerts &&
+        !calls_for_poison(t, step->number))
+        world_violate(t->w, "P-02", "step %u: %u instances died at it, and its alert is closed",
+                      step->number, step->deaths);
+}
+
 void check_ladder(const struct transition *t)
 {
     for (size_t i = 0; i < t->steps_count; i++) {
@@ -173,5 +184,6 @@ void check_ladder(const struct transition *t)
             continue;
         check_fall(t, past, &t->steps[i]);
         check_poison(t, past, &t->steps[i]);
+        check_poison_stays(t, &t->steps[i]);
     }
 }

@@ -288,9 +288,17 @@ static bool calls_since(const struct rv_plan *plan, uint32_t number)
     return false;
 }
 
-/* The alerts of the task are closed, and it goes on. What is still so calls anew: that a revoked
- * attempt is silent at once, that nobody takes a step when nobody has taken it for as long again.
- * The step whose undo waits is not open (undo_waits). */
+static bool poison_told(const struct rv_plan *plan, uint32_t number)
+{
+    for (size_t i = 0; i < plan->alerts_count; i++)
+        if (plan->alerts[i].step == number && plan->alerts[i].kind == RV_ALERT_POISON)
+            return true;
+    return false;
+}
+
+/* The alerts of the task are closed, and it goes on. What is still so calls anew: at once, that
+ * instances died at a step or that a revoked attempt is silent; when nobody has taken a step for as
+ * long again, that nobody takes it. The step whose undo waits is not open (undo_waits). */
 static enum rv_verdict calls_anew(struct draft *d)
 {
     const struct rv_task *task = &d->plan->task;
@@ -299,6 +307,8 @@ static enum rv_verdict calls_anew(struct draft *d)
         const struct rv_step *seen;
         struct rv_step *step;
         RV_TRY(draft_look(d, task->open[i], &seen));
+        if (seen->deaths >= RV_POISON_DEATHS && !poison_told(d->plan, seen->number))
+            ladder_poison_call(d, seen);
         if (!seen->called || calls_since(d->plan, seen->number))
             continue;
         RV_TRY(draft_step(d, seen->number, &step));

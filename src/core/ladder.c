@@ -109,13 +109,18 @@ enum rv_verdict ladder_raise(struct draft *d, struct rv_step *step, struct rv_st
     return advance(d, step->direction, step->undoes, step, &stop);
 }
 
+void ladder_poison_call(struct draft *d, const struct rv_step *step)
+{
+    draft_alert(
+        d, step->number, RV_ALERT_POISON,
+        rv_arena_printf(d->arena,
+                        "%u instances of agent %.*s crashed or hung while they executed step %.*s",
+                        step->deaths, RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
+}
+
 void ladder_count_death(struct draft *d, struct rv_step *step)
 {
     step->deaths++;
     if (step->deaths == RV_POISON_DEATHS)
-        draft_alert(d, step->number, RV_ALERT_POISON,
-                    rv_arena_printf(
-                        d->arena,
-                        "%u instances of agent %.*s crashed or hung while they executed step %.*s",
-                        step->deaths, RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
+        ladder_poison_call(d, step);
 }

@@ -289,7 +289,6 @@ enum rv_verdict operate_resume(struct draft *d)
     struct rv_task *task = &d->plan->task;
     if (task->suspended_at == 0)
         return RV_DECIDED;
-    bool poisoned = false;
     int64_t now = d->command->now;
     RV_TRY(operate_accept(d));
     task->suspended_at = 0;
@@ -297,14 +296,13 @@ enum rv_verdict operate_resume(struct draft *d)
     for (uint32_t i = 0; i < task->open_count; i++) {
         struct rv_step *step;
         RV_TRY(draft_step(d, task->open[i], &step));
-        poisoned = poisoned || step->deaths >= RV_POISON_DEATHS;
         /* It has not waited for an agent meanwhile. */
         bool waits = step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING;
         if (waits && !step->called && step->ready_at < now)
             ladder_watch(step, now);
     }
     /* What called before is over, or calls anew (decide.c, calls_anew). */
-    if (task->state != RV_TASK_ERROR && !poisoned)
+    if (task->state != RV_TASK_ERROR)
         d->plan->close_alerts = true;
     return wake_all(d);
 }

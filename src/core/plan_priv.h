@@ -109,6 +109,8 @@ void ladder_watch(struct rv_step *step, int64_t now);
 void ladder_park(struct draft *d, struct rv_step *step, int64_t wait_ms);
 /* The step raises `error` into the workflow. */
 enum rv_verdict ladder_raise(struct draft *d, struct rv_step *step, struct rv_str error);
+/* Calls an operator to a step at which so many instances died. */
+void ladder_poison_call(struct draft *d, const struct rv_step *step);
 void ladder_count_death(struct draft *d, struct rv_step *step);
 
 /* advance.c: from a stop of the interpreter to rows. */

@@ -321,6 +321,24 @@ static void a_mended_task_whose_revoked_attempt_is_silent_calls_again(void **sta
     assert_int_equal(world_count_open_alerts(w), 1);
 }
 
+static void a_mended_task_at_which_instances_died_calls_again(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "long", "{}");
+    for (int death = 0; death < 3; death++) {
+        (void)world_take(w, "one", "i1");
+        world_pass(w, 60000);
+    }
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_POISON), 1);
+    parked_and_mended(w, task);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_POISON), 2);
+    assert_int_equal(world_count_open_alerts(w), 1);
+    assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_POISON), 3);
+    assert_int_equal(world_count_open_alerts(w), 1);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
@@ -336,6 +354,7 @@ int main(void)
         SCENARIO(an_attempt_of_a_mended_task_counts_at_once),
         SCENARIO(a_mended_task_that_no_agent_takes_calls_again),
         SCENARIO(a_mended_task_whose_revoked_attempt_is_silent_calls_again),
+        SCENARIO(a_mended_task_at_which_instances_died_calls_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
