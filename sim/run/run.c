@@ -3,10 +3,12 @@
 #include "base/assert.h"
 #include "sim/world/history.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,12 +90,21 @@ static void child(const struct world_setup *setup)
     _exit(0);
 }
 
+pid_t run_fork(void)
+{
+    pid_t parent = getpid();
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0 && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent))
+        _exit(1);
+    return pid;
+}
+
 void run_apart(const struct world_setup *setup, struct outcome *ret)
 {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     rv_assert(shared != MAP_FAILED);
-    fflush(NULL);
-    pid_t pid = fork();
+    pid_t pid = run_fork();
     rv_assert(pid >= 0);
     if (pid == 0)
         child(setup);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct outcome {
     bool passed;
@@ -27,6 +28,8 @@ void run_here(const struct world_setup *setup, struct outcome *ret);
 void run_apart(const struct world_setup *setup, struct outcome *ret);
 bool outcome_same(const struct outcome *a, const struct outcome *b);
 
+/* fork(), with what was printed written before; the child ends when this process ends, however. */
+pid_t run_fork(void);
 /* Ends this process by a signal when it has computed for so long from now on: it hangs. A slow or
  * suspended machine does not count. */
 void run_bound(int seconds);

@@ -111,9 +111,8 @@ static _Noreturn void hand_work(const struct options *o, struct hand *hand)
 
 static void hand_start(struct crew *crew, uint64_t number)
 {
-    fflush(NULL);
     crew->moved_at[number] = 0;
-    crew->pids[number] = fork();
+    crew->pids[number] = run_fork();
     if (crew->pids[number] < 0) {
         perror("reeve-sim: fork");
         exit(1);

@@ -27,9 +27,8 @@ static _Noreturn void hand_work(const struct options *o, struct board *board)
 
 static void board_fill(const struct options *o, struct board *board)
 {
-    fflush(NULL);
     for (uint64_t i = 0; i < o->jobs; i++) {
-        pid_t pid = fork();
+        pid_t pid = run_fork();
         rv_assert(pid >= 0);
         if (pid == 0)
             hand_work(o, board);

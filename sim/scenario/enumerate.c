@@ -414,9 +414,8 @@ static int run_all(const struct wanted *o)
         return 1;
     }
     pid_t pids[JOBS_MAX];
-    fflush(stdout);
     for (uint64_t i = 0; i < o->jobs; i++) {
-        pids[i] = fork();
+        pids[i] = run_fork();
         if (pids[i] < 0) {
             perror("reeve-sim: fork");
             return 1;
