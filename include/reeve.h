@@ -143,7 +143,7 @@ struct rv_submission {
 
 /* What became of a submission. */
 struct rv_receipt {
-    int status;     /* 201 accepted, 200 known already by its key, 4xx or 5xx refused */
+    int status;     /* 201 accepted, 200 already known by its key, 4xx or 5xx refused */
     char task[16];  /* its id; "" if refused */
     char state[16]; /* "pending", ... */
     char why[200];  /* if refused: the reason and the cure */

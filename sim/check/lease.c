@@ -3,7 +3,7 @@
 #include "sim/cast/said.h"
 #include "sim/world/world.h"
 
-/* I-17: a lease never outlives complete-by. */
+/* I-17: a lease never ends after complete-by. */
 static void check_inside(const struct transition *t, const struct rv_step *step)
 {
     if (rv_attempt_state_live(step->attempt_state) && step->lease_until > step->complete_by)

@@ -27,7 +27,7 @@ void check_transition(const struct transition *t)
     check_history(t);
 }
 
-/* I-03, I-04: a task's history has no gaps: each commit starts from what the last one left and
+/* I-03, I-04: the history of a task has no gaps: each commit starts from what the last one left and
  * raises the revision by one. */
 static void check_revision(const struct transition *t)
 {

@@ -111,8 +111,8 @@ bool rv_access_check(struct rv_parser *parser, const struct rv_access *access,
         return true;
     roles_write(&parser->scratch, route->roles & ~RV_MAY(RV_ROLE_ADMIN));
     return rv_refuse_http(parser, 403,
-                          "the role %s is not permitted to do this: %s %s requires a key of the "
-                          "role %.*s; ask an admin for one",
+                          "the role %s has no permission for %s %s, which requires an API key with "
+                          "the role %.*s; ask an admin for a key",
                           rv_role_text(key->role), route->method, route->pattern,
                           RV_STR_FMT(rv_buf_str(&parser->scratch)));
 }
@@ -131,8 +131,8 @@ bool rv_access_ended(struct rv_parser *parser)
 {
     return rv_refuse_http(
         parser, 401,
-        "access ended while the request was waiting: its API key was revoked, or the first API key "
-        "was created; this server requires an API key: %s",
+        "the request lost its authorization while it was waiting: its API key was revoked, or the "
+        "first API key was created; this server requires an API key: %s",
         unauthorized_cure);
 }
 

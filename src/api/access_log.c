@@ -99,8 +99,9 @@ static void dropped_look(struct rv_access_log *log)
     uint64_t dropped = log->dropped_before + counts.dropped;
     bool fresh = dropped > atomic_exchange(&log->dropped, dropped);
     if (fresh && !log->failing)
-        failure_tell(log, counts.error == EAGAIN ? "its reader is too slow; lines are dropped"
-                                                 : strerror(counts.error));
+        failure_tell(log, counts.error == EAGAIN
+                              ? "the reader of the access log is too slow; lines are dropped"
+                              : strerror(counts.error));
     if (fresh) {
         log->failing = true;
         log->written = counts.written;

@@ -16,7 +16,8 @@ enum {
     STALLED_MS = 20000 /* without a block taken, it gives way to the next backup */
 };
 
-static_assert(BLOCK_BYTES % RV_COPY_BLOCK_BYTES == 0, "whole blocks, to the end");
+static_assert(BLOCK_BYTES % RV_COPY_BLOCK_BYTES == 0,
+              "BLOCK_BYTES is a multiple of RV_COPY_BLOCK_BYTES");
 
 static void break_off(struct exchange *exchange, struct rv_str reason)
 {
@@ -87,7 +88,8 @@ void rv_backup_give_way(struct rv_api *api)
     if (exchange == NULL || exchange == api->resting ||
         rv_door_now(api->door) - exchange->copy_moved_at < stalled_ms)
         return;
-    break_off(exchange, RV_STR("its client has stopped reading, and another backup was requested"));
+    break_off(exchange,
+              RV_STR("the client stopped reading the backup, and another backup was requested"));
     exchange->copy->close(exchange->copy);
     exchange->copy = NULL;
     api->copying = NULL;

@@ -146,7 +146,8 @@ bool rv_head_read(struct rv_parser *parser, const struct rv_http_request *reques
     for (size_t i = 0; i < sizeof once / sizeof once[0]; i++) {
         (void)rv_http_field(request, once[i], &count);
         if (count > 1)
-            return rv_refuse_http(parser, 400, "the header %s is given twice; send one", once[i]);
+            return rv_refuse_http(parser, 400, "the header %s is given twice; send it once",
+                                  once[i]);
     }
     /* A page that some browser shows must not reach a server on its user's loopback. */
     if (rv_http_field(request, "origin", NULL).at != NULL)

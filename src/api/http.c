@@ -742,8 +742,8 @@ static void paused_tell(void *self, const char *why)
     note->u.raise.source = RV_STR("reeve connections");
     note->u.raise.message = rv_arena_printf(
         &note->arena,
-        "%s: new connections have to wait. Raise the server's limit of file descriptors (ulimit "
-        "-n, or LimitNOFILE= of systemd), or find the client with too many connections",
+        "%s: new connections have to wait. Raise the server's file descriptor limit (ulimit -n, or "
+        "LimitNOFILE= of systemd), or find the client with too many connections",
         why);
     note_send(self, note);
 }

@@ -65,10 +65,10 @@ static const struct {
     const char *name;
     const char *description;
 } groups[] = {
-    {"tasks", "Submit tasks, read them and give commands for them."},
-    {"agents", "The protocol of agents; their limits and circuits."},
-    {"workflows", "Publish workflows and read them."},
-    {"selections", "Commands for many tasks."},
+    {"tasks", "Submit tasks, read tasks, and issue commands for tasks."},
+    {"agents", "The agent protocol, and the limits and circuits of agents."},
+    {"workflows", "Publish and read workflows."},
+    {"selections", "Selections of tasks, and bulk commands."},
     {"alerts", "Conditions that need an operator."},
     {"keys", "API keys."},
     {"server", "Health, metrics, backup and description of the server."},
@@ -391,8 +391,9 @@ static void components_put(struct rv_buf *buf)
     rv_put_open_in(buf, "key", '{');
     plain_put(buf, "type", "http");
     plain_put(buf, "scheme", "bearer");
-    plain_put(buf, "description",
-              "An API key. `x-reeve-roles` of an operation lists the roles that it accepts.");
+    plain_put(
+        buf, "description",
+        "An API key. `x-reeve-roles` of an operation lists the roles that the operation accepts.");
     rv_buf_add_char(buf, '}');
     rv_buf_add_char(buf, '}');
     rv_put_open_in(buf, "schemas", '{');

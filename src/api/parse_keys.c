@@ -65,12 +65,12 @@ bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *re
         !rv_body_text(parser, &body, "name", RV_NAME_BYTES_MAX, &key->name))
         return false;
     if (key->agent.at == NULL && key->role == RV_ROLE_AGENT)
-        return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"agent\" (--agent NAME) is missing: a key of the role agent is for one "
-                         "agent");
+        return rv_refuse(
+            parser, RV_ERR_INVALID,
+            "\"agent\" (--agent NAME) is missing: a key with the role agent belongs to one agent");
     if (key->agent.at != NULL && key->role != RV_ROLE_AGENT)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "\"agent\" is only for the role agent; leave it out");
+                         "\"agent\" is allowed only with the role agent; omit it");
     if (key->agent.at != NULL && !rv_agent_name_good(key->agent))
         return rv_refuse(parser, RV_ERR_INVALID,
                          "agent \"%.*s\": a name begins with a letter or digit and consists of "

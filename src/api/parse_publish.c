@@ -167,7 +167,7 @@ static bool publish_read(struct rv_parser *parser, const struct rv_request_line 
     if (err == RV_ERR_INVALID || err == RV_ERR_LIMIT)
         return definition_refuse(parser, request, err, fault.line, fault.column, fault.message);
     if (err != RV_OK)
-        return rv_refuse(parser, err, "the definition cannot be read now; try again");
+        return rv_refuse(parser, err, "the definition could not be read; try again");
     return definition_load(parser, request, &document, compiled, &definition) &&
            row_fill(parser, &document, definition, &publish->row) &&
            warnings_add(parser, &document, definition, publish);

@@ -422,9 +422,9 @@ static bool filters_fit(struct rv_parser *parser, const struct rv_request_line *
     const struct rv_task_filter *filter = &list->filter;
     size_t paging = rv_arg_get(request, "limit").at != NULL;
     if (list->key.at != NULL && request->args_count > 1 + paging)
-        return rv_refuse_http(
-            parser, 400,
-            "key= selects one task and cannot be combined with other filters; leave them out");
+        return rv_refuse_http(parser, 400,
+                              "key= selects one task and cannot be combined with other filters; "
+                              "omit the other filters");
     if (filter->agent.at != NULL && filter->by_state && !rv_task_state_open(filter->state))
         return rv_refuse_http(
             parser, 400,

@@ -215,9 +215,9 @@ bool rv_parse_submit(struct rv_parser *parser, const struct rv_request_line *req
         !rv_body_list(parser, &body, "tasks", RV_CALL_ITEMS_MAX, &tasks, &count))
         return false;
     if (tasks != NULL && body.object->len != 1)
-        return rv_refuse(
-            parser, RV_ERR_INVALID,
-            "\"tasks\" cannot be combined with other properties; put them into its items");
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "\"tasks\" cannot be combined with other properties; put these properties "
+                         "into the items of \"tasks\"");
     if (tasks != NULL && submit->wait_ms != 0)
         return rv_refuse(parser, RV_ERR_INVALID,
                          "wait is only for a single task; for several tasks use GET "

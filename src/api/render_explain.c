@@ -214,14 +214,14 @@ static const char *end_of(const struct rv_call_explain *told)
     bool undone = told->effects_total[RV_EFFECT_IS_UNDONE] > 0;
     switch (told->found->state) {
     case RV_TASK_PROCESSED:
-        return "it has ended: it was processed";
+        return "the task has ended successfully";
     case RV_TASK_COMPENSATED:
         if (told->ended_by != NULL)
-            return "it has ended: it was undone at an operator's command";
-        return undone ? "it has ended: it failed, and what it had done was undone"
-                      : "it has ended: it failed before it had an effect that needs to be undone";
+            return "the task has ended: an operator's command undid it";
+        return undone ? "the task has ended: it failed, and its effects were undone"
+                      : "the task has ended: it failed before it had an effect that needs an undo";
     case RV_TASK_CANCELLED:
-        return "it has ended: an operator cancelled it";
+        return "the task has ended: an operator cancelled it";
     case RV_TASK_PENDING:
     case RV_TASK_PROCESSING:
     case RV_TASK_COMPENSATING:

@@ -108,7 +108,8 @@ static void batches_put(struct rv_buf *buf, const struct rv_counts *counts)
     plain(buf, "reeve_batches_refused_total", "counter", "Batches that the store failed to commit.",
           counts->batches_refused);
     plain(buf, "reeve_batch_calls_total", "counter",
-          "Requests in all batches; divided by batches: the mean batch size.", counts->calls);
+          "Requests in all batches. Divide by the number of batches for the mean batch size.",
+          counts->calls);
     histogram(buf, "reeve_batch_seconds", "Duration of a batch, from load to the last response.",
               &counts->batch);
     histogram(buf, "reeve_commit_seconds", "Duration of a batch's commit.", &counts->commit);

@@ -149,8 +149,8 @@ bool rv_key_header_none(struct rv_parser *parser, const struct rv_request_line *
     return request->key.at == NULL ||
            rv_refuse_http(
                parser, 400,
-               "Idempotency-Key is not supported for this request: repeating it creates another "
-               "%s; omit the header, and check the result before you repeat the request",
+               "Idempotency-Key is not supported for this request: repeating the request creates "
+               "another %s; omit the header, and check the result before you repeat the request",
                what);
 }
 
@@ -236,7 +236,7 @@ void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *co
     if (near != NULL) {
         rv_buf_printf(&parser->scratch, "did you mean \"%s\"?", near);
     } else if (names[0] == NULL) {
-        rv_buf_lit(&parser->scratch, "this operation has none");
+        rv_buf_lit(&parser->scratch, "this operation has no parameters");
     } else {
         rv_buf_lit(&parser->scratch, "known names:");
         for (size_t i = 0; names[i] != NULL; i++)

@@ -33,7 +33,8 @@ static const struct rv_route routes[] = {
     {.method = NULL},
 };
 
-static_assert(sizeof routes / sizeof routes[0] <= RV_ROUTES_MAX, "raise it in counts.h");
+static_assert(sizeof routes / sizeof routes[0] <= RV_ROUTES_MAX,
+              "RV_ROUTES_MAX is too small: raise it in counts.h");
 
 const struct rv_route *rv_routes(void)
 {

@@ -9,7 +9,7 @@
 
 /* Why a header with this name cannot be set; such names are refused at publication and, of a
  * computed object, when the step is carried out. */
-#define RV_OWN_HEADER_WHY "Reeve sets it in every request, and it cannot be overridden"
+#define RV_OWN_HEADER_WHY "Reeve sets this header in every request, and it cannot be overridden"
 
 /* In any case of the letters. */
 static inline bool rv_is_own_header(struct rv_str name)

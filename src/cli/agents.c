@@ -303,9 +303,10 @@ int cli_agents(struct cli *cli)
     bool limit = cli->words.args_count > 0 && strcmp(args[0], "limit") == 0;
     bool circuit = cli->words.args_count > 0 && strcmp(args[0], "close-circuit") == 0;
     if (options && !limit)
-        return cli_tell(cli, CLI_USAGE, "--concurrent and --rate are for \"limit AGENT\"");
+        return cli_tell(cli, CLI_USAGE,
+                        "--concurrent and --rate are valid only with \"limit AGENT\"");
     if (cli_has(cli, CLI_OPTION_TARGET) && !circuit)
-        return cli_tell(cli, CLI_USAGE, "--target is for \"close-circuit AGENT\"");
+        return cli_tell(cli, CLI_USAGE, "--target is valid only with \"close-circuit AGENT\"");
     if (cli->words.args_count == 0)
         return agents_list(cli);
     if (!limit && !circuit && strcmp(args[0], "pause") != 0 && strcmp(args[0], "resume") != 0)

@@ -79,10 +79,10 @@ void cli_alert_groups_print(struct cli *cli, const struct rv_json *groups, size_
         cli_table_add(&table, cli_str(group, "group"), CLI_PLAIN);
         cli_table_add(&table, cli_str(group, "kind"), CLI_RED);
         cli_table_add(&table, group_subject(arena, group), CLI_PLAIN);
-        cli_table_add(&table,
-                      rv_arena_printf(arena, "%lld%s", (long long)cli_int(group, "count"),
-                                      more ? "+" : ""),
-                      CLI_PLAIN);
+        cli_table_add(
+            &table,
+            rv_arena_printf(arena, "%lld%s", (long long)cli_int(group, "count"), more ? "+" : ""),
+            CLI_PLAIN);
         cli_table_add(&table, cli_text_ago(arena, cli_instant(group, "firstAt"), cli->now),
                       CLI_PLAIN);
         cli_table_add(&table, cli_text_ago(arena, cli_instant(group, "lastAt"), cli->now),
@@ -191,7 +191,7 @@ static int alerts_list(struct cli *cli, const char *group)
     if (code != CLI_DONE || cli_has(cli, CLI_OPTION_JSON))
         return code;
     if (alerts.count == 0 && group != NULL)
-        printf("No open alert is in group %s.\n", group);
+        printf("Group %s has no open alerts.\n", group);
     else if (alerts.count == 0)
         printf("No alerts.\n");
     if (next.len > 0)
@@ -221,7 +221,7 @@ static int alert_tell(struct cli *cli, const char *verb, struct rv_str alert)
     if (cli_has(cli, CLI_OPTION_JSON))
         cli_json_print(answer.text);
     else if (retry)
-        printf("%.*s retried: the delivery of its messages has restarted\n", RV_STR_FMT(alert));
+        printf("%.*s retried: the webhook delivery has restarted\n", RV_STR_FMT(alert));
     else
         printf("%.*s acknowledged; \"reeve alerts --all\" still lists it\n", RV_STR_FMT(alert));
     return CLI_DONE;

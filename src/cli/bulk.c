@@ -295,7 +295,7 @@ static int states_print(struct cli *cli)
     }
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     if (next.len > 0)
-        printf("The states of the first %d tasks are counted. For all: GET "
+        printf("Only the states of the first %d tasks are counted. For all: GET "
                "/v1/selections/%s/outcomes?outcome=done\n",
                OUTCOMES_READ, cli->words.args[1]);
     return CLI_DONE;

@@ -24,10 +24,11 @@ int cli_clock(struct cli *cli)
     else if (cli_has(cli, CLI_OPTION_JSON))
         printf("{\"backMs\":%lld}\n", (long long)back_ms);
     else if (back_ms > 0)
-        printf("%s: the clock was set back by %.*s\n", store,
+        printf("%s: the store's clock was set back by %.*s\n", store,
                RV_STR_FMT(rv_duration_text(back_ms, text)));
     else
-        printf("%s: the clock is not ahead of the wall clock\n", store);
+        printf("%s: the store's clock is not ahead of the wall clock; nothing was changed\n",
+               store);
     rv_buf_done(&why);
     return code;
 }

@@ -109,7 +109,8 @@ static bool option_unknown(struct reader *reader, struct rv_str flag)
     else if (command != NULL)
         rv_buf_printf(reader->fault, "see \"reeve help %s\"", command->name);
     else
-        rv_buf_lit(reader->fault, "options of a command follow the command; see \"reeve help\"");
+        rv_buf_lit(reader->fault,
+                   "write the options of a command after the command; see \"reeve help\"");
     return false;
 }
 
@@ -131,7 +132,7 @@ static bool option_read(struct reader *reader)
     const char **value = &reader->words->values[i];
     bool tag = i == CLI_OPTION_TAG && known & CLI_O(TAGS); /* of a new task: there may be several */
     if (tag && reader->words->tags_count == CLI_TAGS_MAX) {
-        rv_buf_printf(reader->fault, "a task may have %d tags", CLI_TAGS_MAX);
+        rv_buf_printf(reader->fault, "a task can have at most %d tags", CLI_TAGS_MAX);
         return false;
     }
     if (*value != NULL && row->value != NULL && !tag) {

@@ -283,7 +283,7 @@ void cli_cures_print(struct cli *cli, const struct rv_json *told)
     const struct rv_json *items = cli_items(told, "cures", &count);
     struct rv_str role = cli_str(told, "curesNeedRole");
     if (count > 0 && role.len > 0)
-        printf("\nCommands that the task accepts, for a key of the role %.*s:\n",
+        printf("\nCommands that the task accepts, for a key with the role %.*s:\n",
                RV_STR_FMT(cli_text_clean(&cli->arena, role)));
     else if (count > 0)
         printf("\nCommands that the task accepts:\n");
@@ -313,7 +313,7 @@ static struct rv_str headline(struct cli *cli, const struct rv_json *told)
     }
     struct rv_str undo = cli_task_error_text(arena, rv_json_get(told, RV_STR("undoError")));
     if (undo.len > 0)
-        return rv_arena_printf(arena, "its undo has stopped: %.*s; %.*s", RV_STR_FMT(undo),
+        return rv_arena_printf(arena, "the undo has stopped: %.*s; %.*s", RV_STR_FMT(undo),
                                RV_STR_FMT(why));
     struct rv_str error = cli_task_error_text(arena, rv_json_get(told, RV_STR("error")));
     return error.len > 0 ? rv_arena_printf(arena, "%.*s; %.*s", RV_STR_FMT(error), RV_STR_FMT(why))

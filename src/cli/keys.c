@@ -133,7 +133,7 @@ static int keys_add(struct cli *cli)
             "observer, operator, admin");
     if (strcmp(cli->words.args[1], "agent") == 0 && !cli_has(cli, CLI_OPTION_AGENT))
         return cli_tell(cli, CLI_USAGE,
-                        "--agent NAME is missing: a key of the role agent is for one agent");
+                        "--agent NAME is missing: a key with the role agent belongs to one agent");
     rv_buf_init(&body, BODY_BYTES_MAX);
     member_add(&body, "role", cli->words.args[1]);
     member_add(&body, "agent", cli_value(cli, CLI_OPTION_AGENT));

@@ -162,7 +162,7 @@ static bool batch_fill(struct lines *lines)
             break;
         if (result == LINE_TOO_LONG) {
             lines->faulty++;
-            fault_tell(lines, lines->line_number, 0, "an input has at most %d KiB",
+            fault_tell(lines, lines->line_number, 0, "the input is larger than %d KiB",
                        RV_PAYLOAD_BYTES_MAX / 1024);
         } else if (!line_blank(rv_buf_str(&lines->line))) {
             line_take(lines);
@@ -206,12 +206,12 @@ static int batch_submit(struct lines *lines)
         (void)cli_unreachable(lines->cli, lines->client);
     else
         cli_tell(lines->cli, CLI_UNREACHABLE, "%s", rv_client_error(lines->client));
-    fprintf(stderr, "%s: some of the lines from %" PRIu64 " on are not acknowledged; %s\n",
+    fprintf(stderr, "%s: not all lines from line %" PRIu64 " on were acknowledged; %s\n",
             lines->name, lines->numbers[0],
             cli_has(lines->cli, CLI_OPTION_KEY_FROM)
                 ? "repeat the command: keys prevent duplicate tasks"
-                : "use --key-from in future: with keys the command can be repeated without "
-                  "duplicate tasks");
+                : "in future, use --key-from: with keys, you can repeat the command without "
+                  "creating duplicate tasks");
     return CLI_UNREACHABLE;
 }
 
@@ -246,7 +246,7 @@ static void summary_print(struct lines *lines)
     if (lines->cli->terminal_err)
         cli_line_clear(stderr);
     fprintf(cli_has(lines->cli, CLI_OPTION_JSON) ? stderr : stdout,
-            "%.*s accepted, %.*s known already, %.*s refused, %.*s not readable; %.*s, %.*s/s\n",
+            "%.*s accepted, %.*s already known, %.*s refused, %.*s invalid; %.*s, %.*s/s\n",
             RV_STR_FMT(cli_text_number(arena, lines->accepted)),
             RV_STR_FMT(cli_text_number(arena, lines->known)),
             RV_STR_FMT(cli_text_number(arena, lines->refused)),
@@ -284,7 +284,8 @@ static int lines_run(struct lines *lines)
     }
     summary_print(lines);
     if (code == CLI_DONE && ferror(lines->file))
-        return cli_tell(lines->cli, CLI_USAGE, "%s: cannot be read completely", lines->name);
+        return cli_tell(lines->cli, CLI_USAGE,
+                        "%s: a read error occurred before the end of the file", lines->name);
     if (code == CLI_DONE && lines->refused > 0)
         return lines->code_refused;
     return code == CLI_DONE && lines->faulty > 0 ? CLI_USAGE : code;

@@ -29,7 +29,7 @@ static void counts_print(struct cli *cli, const struct rv_relay_counts *counts)
                  counts->accepted, counts->known, counts->refused, counts->old);
     else
         snprintf(text, sizeof text,
-                 "%" PRIu64 " accepted, %" PRIu64 " known already, %" PRIu64 " refused, %" PRIu64
+                 "%" PRIu64 " accepted, %" PRIu64 " already known, %" PRIu64 " refused, %" PRIu64
                  " too old",
                  counts->accepted, counts->known, counts->refused, counts->old);
     if (cli_has(cli, CLI_OPTION_ONCE))
@@ -60,8 +60,9 @@ static int relay_run(struct cli *cli, const char *database)
                                                     : CLI_DONE;
     if (counts.marked > counts.refused + counts.old)
         return cli_tell(cli, code,
-                        "%" PRIu64 " rows were refused earlier and are not tasks; the reason is in "
-                        "their column \"error\": correct the rows, then set it to NULL",
+                        "%" PRIu64
+                        " rows were refused earlier and did not start tasks; their column "
+                        "\"error\" has the reason: correct the rows, then set \"error\" to NULL",
                         counts.marked - counts.refused - counts.old);
     return code;
 }

@@ -60,17 +60,17 @@ static struct rv_str state_note(struct cli *cli, const struct rv_json *task,
     int64_t created = cli_instant(task, "createdAt");
     int64_t ended = cli_instant(task, "endedAt");
     if (cli_bool(task, "unreadable"))
-        return RV_STR("its row is damaged: this information may be wrong");
+        return RV_STR("the row of the task is damaged: this information may be wrong");
     if (rv_str_is(state, "error"))
-        return undo ? RV_STR("its undo has stopped; it waits for an operator")
-                    : RV_STR("it has stopped; it waits for an operator");
+        return undo ? RV_STR("the undo has stopped; the task waits for an operator")
+                    : RV_STR("the task has stopped and waits for an operator");
     int64_t quiet = cli_instant(task, "quietAt");
     if (rv_str_is(state, "compensating") && quiet > cli->now)
         return rv_arena_printf(
             arena, "the undo waits until %.*s: an attempt without a reply may still be running",
             RV_STR_FMT(cli_text_instant(arena, quiet, cli->now)));
     if (cli_bool(task, "cancelling") && ended == 0)
-        return rv_arena_printf(arena, "it is being cancelled: %.*s",
+        return rv_arena_printf(arena, "the task is being cancelled: %.*s",
                                RV_STR_FMT(cli_text_clean(arena, cli_str(told, "why"))));
     if (ended != 0)
         return rv_arena_printf(arena, "took %.*s",
@@ -367,7 +367,7 @@ static int attempts_show(struct cli *cli, struct rv_str task)
     int code = cli_list_read(cli, &list, NULL, rows_wanted(cli, ATTEMPTS_SHOWN), &next);
     if (code != CLI_DONE)
         return code;
-    table_print(&shown, "Attempts that gave no result");
+    table_print(&shown, "Attempts without a result");
     if (next.len > 0)
         printf("Only the first %d attempts are examined. For all: reeve show %.*s --all\n",
                ATTEMPTS_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)));

@@ -80,9 +80,9 @@ int cli_step_show(struct cli *cli, struct rv_str task, const char *text)
     long number = strtol(text, &end, 10);
     size_t count;
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || number < 1 || number > UINT32_MAX)
-        return cli_tell(cli, CLI_USAGE,
-                        "STEP is the number of a step, as `reeve show TASK` lists it, not \"%s\"",
-                        text);
+        return cli_tell(
+            cli, CLI_USAGE,
+            "STEP must be the number of a step as listed by `reeve show TASK`, not \"%s\"", text);
     cli_path_begin(&path, "/v1/tasks");
     cli_path_segment(&path, task);
     rv_buf_printf(&path.buf, "/steps?limit=1&after=%ld", number - 1);

@@ -69,7 +69,7 @@ static int task_submit(struct cli *cli, struct rv_str input, struct rv_str tags,
     const char *priority = cli_value(cli, CLI_OPTION_PRIORITY);
     const char *key = cli_value(cli, CLI_OPTION_KEY);
     char made_key[KEY_BYTES];
-    const char *why = "it is too large";
+    const char *why = "the request is too large";
     const char *traceparent, *tracestate;
     struct rv_buf body;
     uint64_t random[2];
@@ -110,7 +110,7 @@ static void receipt_print(struct cli *cli, const struct cli_answer *answer)
     } else {
         bool followed = cli_has(cli, CLI_OPTION_WATCH) || cli_has(cli, CLI_OPTION_WAIT);
         printf("%.*s %s%s%.*s\n", RV_STR_FMT(task),
-               answer->status == 201 ? "accepted" : "known already",
+               answer->status == 201 ? "accepted" : "already known",
                followed ? "" : "; follow it: reeve watch ",
                RV_STR_FMT(followed ? RV_STR("") : task));
     }

@@ -166,7 +166,7 @@ struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step,
 {
     struct rv_str state = cli_str(step, "state");
     if (cli_bool(step, "unreadable"))
-        return RV_STR("its row is damaged");
+        return RV_STR("the row of the step is damaged");
     if (rv_str_is(state, "pending"))
         return pending_why(arena, step, told, now);
     if (rv_str_is(state, "processing"))

@@ -8,7 +8,7 @@
 int cli_task_code(struct rv_str state);
 /* What a step is called; one that undoes says which. */
 struct rv_str cli_step_name(struct rv_arena *arena, const struct rv_json *step);
-/* Why the step is where it is, and until when: "no instance of its agent is connected: inventory",
+/* Why the step is where it is, and until when: "no instance of the agent is connected: inventory",
  * "complete-by in 1.5 s", "again in 2.0 s, after: timeout". Why it is not handed out stands in
  * `told` alone, its part of the explanation of its task; NULL: it is not said. */
 struct rv_str cli_step_why(struct rv_arena *arena, const struct rv_json *step,

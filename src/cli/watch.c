@@ -219,7 +219,7 @@ int cli_task_end_print(struct cli *cli, struct rv_str task, const struct rv_json
     int code = cli_task_code(state);
     if (code == CLI_OPERATOR) {
         fflush(stdout);
-        fprintf(stderr, "It waits for an operator; for the cause: reeve show %.*s\n",
+        fprintf(stderr, "The task waits for an operator; for the cause: reeve show %.*s\n",
                 RV_STR_FMT(task));
     }
     return code;
@@ -282,6 +282,6 @@ int cli_watch(struct cli *cli)
     if (cli_has(cli, CLI_OPTION_MESSAGES))
         return cli_messages_follow(cli, task);
     if (cli_has(cli, CLI_OPTION_AFTER))
-        return cli_tell(cli, CLI_USAGE, "--after needs --messages: it is a message number");
+        return cli_tell(cli, CLI_USAGE, "--after is a message number and needs --messages");
     return cli_task_follow(cli, task, false);
 }

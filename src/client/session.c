@@ -185,12 +185,13 @@ void rv_session_news(struct rv_session *session, rv_place place, unsigned news)
 static void seat_expire(struct rv_session *session, rv_place place)
 {
     const struct rv_held_attempt *attempt = &session->seats[place].attempt;
-    rv_session_log(session, RV_LOG_WARNING, "task %.*s, step %.*s, attempt %lld failed: %s",
-                   RV_STR_FMT(attempt->task), RV_STR_FMT(attempt->step), (long long)attempt->number,
-                   session->seats[place].ended
-                       ? "the server ended it before its deadline; if another process polls under "
-                         "the same instance name, give each process its own (--instance)"
-                       : "its deadline passed");
+    rv_session_log(
+        session, RV_LOG_WARNING, "task %.*s, step %.*s, attempt %lld failed: %s",
+        RV_STR_FMT(attempt->task), RV_STR_FMT(attempt->step), (long long)attempt->number,
+        session->seats[place].ended
+            ? "the server ended the attempt before its deadline; if another process polls under "
+              "the same instance name, give each process its own name (--instance)"
+            : "the deadline passed");
     session->seats[place].state = SEAT_LATE;
     session->counts.expired++;
     rv_session_news(session, place, RV_NEWS_EXPIRED);
@@ -351,7 +352,7 @@ void rv_session_answer(struct rv_session *session, rv_place place)
 static enum rv_err output_check(struct rv_session *session, struct rv_str output,
                                 const char **ret_why)
 {
-    *ret_why = "the agent's output is over 1 MiB; send a reference to it instead";
+    *ret_why = "the agent's output is larger than 1 MiB; send a reference to the data instead";
     if (output.len > RV_PAYLOAD_BYTES_MAX)
         return RV_ERR_LIMIT;
     struct rv_json value;
@@ -650,7 +651,7 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     l->busy = false;
     if (lane == RV_LANE_REPLY && !credentials && items == 1 && !fetched) {
         rv_place place = session->sent.at[0];
-        rv_session_log(session, RV_LOG_ERROR, "the server refused the reply of step %.*s: %d %.*s",
+        rv_session_log(session, RV_LOG_ERROR, "the server refused the reply for step %.*s: %d %.*s",
                        RV_STR_FMT(session->seats[place].attempt.step), status, RV_STR_FMT(why));
         session->sent.count = 0;
         session->counts.refused++;

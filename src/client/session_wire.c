@@ -269,7 +269,8 @@ static enum rv_err request_take(struct rv_session *session, int64_t base, int64_
     struct rv_str token = rv_json_str(MEMBER(request, "token"));
     int64_t remaining_ms = member_int(request, RV_STR("remainingMs"), -1);
     if (token.len == 0 || rv_json_str(MEMBER(request, "step")).len == 0 || remaining_ms < 0) {
-        rv_session_log(session, RV_LOG_ERROR, "a request without step, token or remainingMs");
+        rv_session_log(session, RV_LOG_ERROR,
+                       "the server sent a request without step, token or remainingMs");
         return RV_OK;
     }
     if (token_known(session, token)) {

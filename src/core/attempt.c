@@ -168,7 +168,7 @@ static enum rv_verdict reply_late(struct draft *d, uint32_t attempt, enum rv_lat
     bool keeps = !kept && late_has_room(d);
     d->plan->status = 410;
     d->plan->message = rv_arena_printf(
-        d->arena, "the reply does not count: %s; it is %s; stop working on this attempt",
+        d->arena, "the reply does not count: %s; the reply is %s; stop working on this attempt",
         rv_late_reason_text(reason),
         kept || keeps ? "kept for the operator"
                       : "not kept, because the attempt has too many late replies");
@@ -293,8 +293,8 @@ void revoked_call(struct draft *d, struct rv_step *step)
             rv_arena_printf(
                 d->arena,
                 "instance %.*s of agent %.*s was asked to stop %.*s and has not replied: the undo "
-                "waits for its reply, or for complete-by, %s. Once the lease of the attempt is "
-                "over, `reeve settle` ends the wait",
+                "waits for the reply, or for complete-by, %s. After the lease of the attempt has "
+                "ended, `reeve settle` ends the wait",
                 RV_STR_FMT(step->instance), RV_STR_FMT(step->agent), RV_STR_FMT(step->reference),
                 at));
     }

@@ -64,11 +64,11 @@ static struct rv_str way_on(const struct draft *d, const struct rv_step *step)
     char id[RV_ID_TEXT_BYTES];
     if (rv_task_state_open(task->state))
         return undoable ? RV_STR("; an undo of the task will undo this step, too")
-                        : RV_STR("; an undo of the task will not undo it");
+                        : RV_STR("; an undo of the task will not undo this step");
     if (task->state != RV_TASK_PROCESSED || !undoable)
         return RV_STR("");
     return rv_arena_printf(d->arena,
-                           "; the task can be undone: `reeve show %s` lists its late replies; give "
+                           "; the task can be undone: `reeve show %s` lists the late replies; pass "
                            "their number to `reeve undo` with --late-seen",
                            rv_task_text(task->id, id).at);
 }

@@ -107,7 +107,7 @@ enum rv_verdict operate_undo(struct draft *d)
     if (task->state == RV_TASK_COMPENSATED || task->state == RV_TASK_CANCELLED)
         return refuse_state(d, "undone", "there is nothing left to undo");
     if (task->direction == RV_UNDO)
-        return refuse_state(d, "undone", "its undo is parked");
+        return refuse_state(d, "undone", "its undo has stopped");
     RV_TRY(refuse_hindered(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
@@ -267,7 +267,7 @@ enum rv_verdict operate_retry(struct draft *d)
     }
     return any ? RV_DECIDED
                : refuse(d, RV_STR("no step of the task waits for an attempt: `reeve explain` shows "
-                                  "what it waits for"));
+                                  "what the task waits for"));
 }
 
 /* Nothing new is handed out; open attempts finish or expire; timers that fall due run at resume. */

@@ -111,7 +111,7 @@ static enum rv_verdict parked_find(struct draft *d, const struct rv_step **ret_s
             continue;
         if (*ret_step != NULL)
             return refuse(d, RV_STR("several steps are in error: give the number of the step that "
-                                    "gets the input (--step, \"step\")"));
+                                    "receives the input (--step, \"step\")"));
         *ret_step = step;
     }
     return *ret_step != NULL
@@ -122,12 +122,12 @@ static enum rv_verdict parked_find(struct draft *d, const struct rv_step **ret_s
 static enum rv_verdict refuse_undo_first(struct draft *d, const struct rv_step *old)
 {
     if (old->effect == RV_EFFECT_NONE || old->undone)
-        return refuse(d, RV_STR("the step declares no compensation, and there is nothing of it to "
-                                "undo: resubmit without --undo-first"));
+        return refuse(d, RV_STR("the step declares no compensation and has no effect to undo: "
+                                "resubmit without --undo-first"));
     if (old->direction == RV_UNDO)
         return refuse(d, rv_arena_printf(d->arena,
-                                         "the step is part of the undo of step %u, and nothing "
-                                         "undoes it: check its effect, then %s",
+                                         "the step is part of the undo of step %u and cannot be "
+                                         "undone itself: check its effect, then %s",
                                          old->undoes,
                                          old->effect == RV_EFFECT_DONE
                                              ? "settle it with --done"
@@ -150,8 +150,8 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
         return RV_DECIDED;
     if (old->effect == RV_EFFECT_DONE)
         return refuse(d, rv_arena_printf(d->arena,
-                                         "its agent reported that the old request was done: settle "
-                                         "the step with --done and that output%s",
+                                         "the agent reported that the old request was done: settle "
+                                         "the step with --done and the reported output%s",
                                          old->direction == RV_UNDO ? ""
                                          : undoable
                                              ? ", or resubmit with --undo-first"
@@ -161,7 +161,7 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
     return refuse(
         d, rv_arena_printf(
                d->arena,
-               "the effect of the old request is unknown, and another input is a new request: "
+               "the effect of the old request is unknown, and a new input makes a new request: "
                "check the service and the late replies, then resubmit with --assume-not-done%s",
                undoable ? " or --undo-first" : ""));
 }
@@ -252,7 +252,7 @@ static enum rv_verdict resubmit_hopeless(struct draft *d)
     if (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT)
         return refuse(d, rv_arena_printf(d->arena,
                                          "step %u, %.*s, is a pivot or declares no compensation: a "
-                                         "resubmission would stop at it again",
+                                         "resubmission would stop at this step again",
                                          head->number, RV_STR_FMT(head->reference)));
     return RV_DECIDED;
 }

@@ -209,7 +209,7 @@ enum rv_verdict refuse_unquiet(struct draft *d)
     rv_instant_text(d->plan->task.quiet_at, at);
     return refuse(d, rv_arena_printf(d->arena,
                                      "an attempt that ended without a reply may still run until "
-                                     "%s: settle the step after that",
+                                     "%s: settle the step after that time",
                                      at));
 }
 
@@ -246,14 +246,15 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
     if (step->kind != RV_KIND_CALL && step->state != RV_STEP_ERROR)
-        return refuse(d, RV_STR("the step has not failed, and it has no agent"));
+        return refuse(d, RV_STR("the step has not failed and has no agent"));
     if (step->kind != RV_KIND_CALL && finding != RV_FINDING_DONE)
         return refuse(d, RV_STR("the step has no external effect: settle it as done, with the "
                                 "output for the next step"));
     if (finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE && !step->undone)
-        return refuse(d,
-                      RV_STR("its agent reported that the request was done: settle the step with "
-                             "--done and that output, or with --undone after you have undone it"));
+        return refuse(
+            d,
+            RV_STR("the agent reported that the request was done: settle the step with --done and "
+                   "the reported output, or with --undone after you have undone the effect"));
     if ((past || gone) && finding != RV_FINDING_DONE && step->direction == RV_FORWARD)
         RV_TRY(refuse_unquiet(d));
     if (d->plan->err != RV_OK)
@@ -291,12 +292,12 @@ static enum rv_verdict undone_now(struct draft *d, uint32_t number, bool *ret_is
         RV_TRY(draft_look(d, task->open[i], &step));
         *ret_is = *ret_is || step->undoes == number;
         if (rv_attempt_state_live(step->attempt_state) && step->undoes == number)
-            return refuse(d,
-                          rv_arena_printf(
-                              d->arena,
-                              "instance %.*s may still run attempt %u of step %u, which undoes it: "
-                              "suspend the task, and settle the step when the attempt has ended",
-                              RV_STR_FMT(step->instance), step->attempt, step->number));
+            return refuse(
+                d, rv_arena_printf(
+                       d->arena,
+                       "instance %.*s may still run attempt %u of step %u, which undoes this step: "
+                       "suspend the task, and settle the step when the attempt has ended",
+                       RV_STR_FMT(step->instance), step->attempt, step->number));
     }
     return RV_DECIDED;
 }
@@ -390,14 +391,14 @@ enum rv_verdict operate_settle(struct draft *d)
         return undo_waits_for(d, step)
                    ? settle_lost(d, number)
                    : refuse(d, RV_STR("the step is being undone: settle it with --undone after you "
-                                      "have undone it"));
+                                      "have undone its effect"));
     /* An operator may take back his own word, not that of the agent. */
     bool own = step->state == RV_STEP_SKIPPED && finding_is_done(step) &&
                step->attempt_effect != RV_EFFECT_DONE;
     if (d->command->u.operate.finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE &&
         !own)
-        return refuse(d, RV_STR("its agent reported that the request was done: settle the step "
-                                "with --undone after you have undone it"));
+        return refuse(d, RV_STR("the agent reported that the request was done: settle the step "
+                                "with --undone after you have undone its effect"));
     RV_TRY(refuse_unquiet(d));
     return d->plan->err == RV_OK ? settle_undo(d, number) : RV_DECIDED;
 }

@@ -15,23 +15,23 @@ static const struct rv_step *steps_find(const struct rv_step *const *steps, size
 static const char *step_broken(const struct rv_task *task, const struct rv_step *step)
 {
     if (step->unreadable)
-        return "a step's row has valid values";
+        return "the row of a step has valid values";
     if (step->number == 0 || step->number > task->last_number)
-        return "a step's number is at most the task's last number";
+        return "the number of a step is at most the last step number of the task";
     if ((step->direction == RV_UNDO) != (step->undoes != 0))
-        return "a compensation names the step that it undoes, and no other step does";
+        return "a step refers to a step that it undoes if and only if it is part of a compensation";
     if (step->kind == RV_KIND_CALL && step->agent.at == NULL)
-        return "a call names its agent";
+        return "a call has the name of its agent";
     if (step->undo_way > 1 + (uint32_t)RV_UNDO_PIVOT)
         return "a step's kind of compensation is valid";
     bool live = rv_attempt_state_live(step->attempt_state);
     if (live && (step->complete_by == 0 || step->lease_until == 0))
         return "a live attempt has a complete-by and a lease";
     if (live && step->lease_until > step->complete_by)
-        return "a lease never outlives complete-by";
+        return "a lease never ends after complete-by";
     bool ended = step->attempt_state != RV_ATTEMPT_NONE && !live;
     if (ended != (step->attempt_ended_at != 0))
-        return "an attempt has an end exactly when it has ended";
+        return "an attempt has an end time if and only if it has ended";
     if (live && step->state != RV_STEP_PROCESSING)
         return "a live attempt belongs to a step in processing";
     if (step->kind == RV_KIND_CALL && step->state == RV_STEP_PROCESSING && !live)
@@ -40,7 +40,7 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
         step->effect != RV_EFFECT_DONE)
         return "a processed call has an effect";
     if (step->fence > task->fence)
-        return "a step's fence is not above its task's";
+        return "the fence of a step is not greater than the fence of its task";
     if (step->attempt_state == RV_ATTEMPT_REVOKED && task->direction != RV_UNDO)
         return "an attempt is revoked only by an undo";
     return NULL;
@@ -50,18 +50,18 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
 {
     bool parked = task->state == RV_TASK_ERROR;
     if (!rv_step_state_open(step->state) && !(parked && step->state == RV_STEP_ERROR))
-        return "control is at open steps, or at steps parked with their task";
+        return "the current steps of a task are open, or parked with the task";
     if (rv_step_state_open(step->state) && step->ended_at != 0)
-        return "an open step has no end";
+        return "an open step has no end time";
     if (step->frames.at == NULL)
-        return "a step with control has frames";
+        return "a current step has frames";
     if (task->state == RV_TASK_PENDING && step->state != RV_STEP_PENDING)
         return "a pending task has no step in processing";
     if (step->direction == RV_FORWARD && task->direction == RV_UNDO &&
         step->attempt_state != RV_ATTEMPT_REVOKED)
         return "while a task is undone, a forward step is open only if its attempt is revoked";
     if (step->direction == RV_FORWARD && step->chained)
-        return "a step with control is not on the undo chain yet";
+        return "a current step is not in the undo chain";
     if (step->direction == RV_UNDO && task->direction == RV_FORWARD)
         return "compensations are open only while a task is undone";
     /* Not of one that is over: a step that was undone to be tried with another input is followed
@@ -69,7 +69,7 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
     if (step->direction == RV_UNDO && step->created_at < task->quiet_at)
         return "a compensation begins after the deadline of each attempt without a reply";
     if (rv_step_state_open(step->state) && step->kind != RV_KIND_CALL && step->wake_at == 0)
-        return "an open timer has an instant";
+        return "an open timer has a due time";
     return NULL;
 }
 
@@ -77,12 +77,12 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
                            size_t steps_count)
 {
     if (task->unreadable)
-        return "a task's row has valid values";
+        return "the row of a task has valid values";
     bool open = rv_task_state_open(task->state);
     if (!open && task->open_count != 0)
         return "a task that has ended has no open steps";
     if (open != (task->ended_at == 0))
-        return "a task has an end exactly when it has ended";
+        return "a task has an end time if and only if it has ended";
     if (task->state == RV_TASK_PENDING && task->open_count == 0)
         return "a pending task waits at a step";
     if (task->state == RV_TASK_PENDING && task->undo_head != 0)
@@ -99,7 +99,7 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
     if (task->state == RV_TASK_COMPENSATED && task->undo_head != 0)
         return "a compensated task has nothing left to undo";
     if (task->undo_error.at != NULL && (task->state != RV_TASK_ERROR || task->direction != RV_UNDO))
-        return "only an undo that has stopped has an error";
+        return "a task has an undo error only if its undo has stopped";
     if (!open && (task->suspended_at != 0 || task->redo != 0))
         return "a task that has ended is not suspended and waits for nothing";
     if (task->redo != 0 && task->direction != RV_UNDO)
@@ -108,7 +108,7 @@ const char *rv_view_broken(const struct rv_task *task, const struct rv_step *con
         return "the step that waits for an undo belongs to the task";
     if (task->undo_head > task->last_number || task->undo_blocker > task->last_number ||
         task->by_hand > task->last_number)
-        return "the undo chain names steps of the task";
+        return "the undo chain refers to steps of the task";
     bool forward = false, undo = false;
     for (uint32_t i = 0; i < task->open_count; i++) {
         const struct rv_step *step = steps_find(steps, steps_count, task->open[i]);

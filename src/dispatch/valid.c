@@ -24,19 +24,20 @@ static const char *held_broken(const struct agent_instance *instance, struct tal
     uint32_t held = 0, before = 0, cancels = 0;
     for (const struct held *h = instance->held; h != NULL; h = h->next) {
         if (h->instance != instance || h->delivery == NULL || h->delivery->instance != instance)
-            return "an attempt is held by the instance in whose list it is";
+            return "each attempt in the list of an instance refers to that instance";
         held++;
         before += h->boot != instance->boot;
         cancels += h->revoked && !h->cancel_told;
         if (held_find(instance->kind->agents, h->step) != h)
-            return "an attempt that is held is found by its step";
+            return "each held attempt is in the index of steps";
     }
     tally->held += held;
     if (held != instance->held_count)
-        return "an instance counts the attempts that it holds";
+        return "an instance has a correct count of its held attempts";
     if (before != instance->held_before)
-        return "an instance counts the attempts that another boot id has taken";
-    return cancels != instance->cancels ? "an instance counts the attempts that are to stop" : NULL;
+        return "an instance has a correct count of the attempts of other boot ids";
+    return cancels != instance->cancels ? "an instance has a correct count of the attempts to stop"
+                                        : NULL;
 }
 
 static const char *instance_broken(const struct agent_instance *instance, struct tally *tally)
@@ -45,15 +46,15 @@ static const char *instance_broken(const struct agent_instance *instance, struct
     tally->instances++;
     for (const struct seeker *k = instance->parked.first; k != NULL; k = k->its_next) {
         if (k->instance != instance || k->kind != instance->kind)
-            return "a poll is parked with the instance that asks";
+            return "each poll parked with an instance refers to that instance";
         parked++;
     }
     tally->parked += parked;
     if (parked != instance->parked_count)
-        return "an instance counts its parked polls";
+        return "an instance has a correct count of its parked polls";
     for (const struct delivery *d = instance->unconfirmed; d != NULL; d = d->next)
         if (d->instance != instance || d->confirmed || d->held == NULL)
-            return "an answer that is not confirmed took an attempt to its instance";
+            return "each unconfirmed response of an instance has a held attempt of that instance";
     return held_broken(instance, tally);
 }
 
@@ -63,13 +64,13 @@ static const char *circuits_broken(const struct circuit_list *list, const struct
     size_t count = 0;
     for (const struct circuit *c = list->first; c != NULL; c = c->next) {
         if (c->kind != kind)
-            return "a circuit is in a list of its kind";
+            return "each circuit in the list of a kind refers to that kind";
         for (const struct probe *probe = c->probes; probe != NULL; probe = probe->next)
             tally->probes++;
         count++;
     }
     tally->circuits += count;
-    return count != list->count ? "a kind counts its circuits" : NULL;
+    return count != list->count ? "a kind has a correct count of its circuits" : NULL;
 }
 
 static const char *kind_broken(const struct agent_kind *kind, struct tally *tally)
@@ -79,7 +80,8 @@ static const char *kind_broken(const struct agent_kind *kind, struct tally *tall
     if (broken == NULL)
         broken = circuits_broken(&kind->circuits_idle, kind, &its);
     for (const struct agent_instance *i = kind->instances; broken == NULL && i != NULL; i = i->next)
-        broken = i->kind == kind ? instance_broken(i, &its) : "an instance is in its kind's list";
+        broken = i->kind == kind ? instance_broken(i, &its)
+                                 : "each instance in the list of a kind refers to that kind";
     size_t parked = 0;
     for (const struct seeker *k = kind->parked.first; k != NULL; k = k->next)
         parked++;
@@ -91,11 +93,11 @@ static const char *kind_broken(const struct agent_kind *kind, struct tally *tall
     if (broken != NULL)
         return broken;
     if (its.held != kind->held_count)
-        return "a kind counts the attempts that its instances hold";
+        return "a kind has a correct count of the attempts held by its instances";
     if (its.circuits != kind->circuits_by_target.count)
-        return "a circuit is found by its target";
+        return "each circuit is in the index of targets";
     return its.parked != kind->parked_count || parked != kind->parked_count
-               ? "a kind counts its parked polls"
+               ? "a kind has a correct count of its parked polls"
                : NULL;
 }
 
@@ -108,15 +110,16 @@ const char *dispatch_broken(const struct agents *agents)
     if (broken != NULL)
         return broken;
     if (all.held != agents->held.count)
-        return "an attempt that is found by its step is held by an instance";
+        return "each attempt in the index of steps is held by an instance";
     if (all.instances != agents->instances_count || all.instances != agents->instances.count)
-        return "all instances are counted";
+        return "the count of instances is correct";
     if (all.circuits != agents->circuits_count)
-        return "all circuits are counted";
+        return "the count of circuits is correct";
     if (all.probes != agents->probes.count)
-        return "a probe is found by its step";
-    return all.limited != agents->concurrents ? "kinds whose open attempts are limited are counted"
-                                              : NULL;
+        return "each probe is in the index of steps";
+    return all.limited != agents->concurrents
+               ? "the count of kinds with a limit of open attempts is correct"
+               : NULL;
 }
 
 bool dispatch_valid(const struct agents *agents)

@@ -292,9 +292,10 @@ struct node *resolve_label(struct parser *p, struct rv_str name, size_t offset)
     for (const struct scope *s = p->scope; s != NULL && s->kind != SCOPE_WALL; s = s->up)
         if (s->kind == SCOPE_LABEL && rv_str_eq(s->name, name))
             return node_level(p, OP_BREAK, offset, p->depth - s->depth);
-    return parse_fail(p, RV_ERR_INVALID, offset,
-                      "no label $%.*s around this break; write \"label $%.*s | ...\" before it",
-                      RV_STR_FMT(name), RV_STR_FMT(name));
+    return parse_fail(
+        p, RV_ERR_INVALID, offset,
+        "this break is not inside a label $%.*s; write \"label $%.*s | ...\" before it",
+        RV_STR_FMT(name), RV_STR_FMT(name));
 }
 
 /* The names of all functions of any arity, for a suggestion; those with "_" are our own. */

@@ -196,7 +196,8 @@ static bool trailer_line(struct rv_http_reader *r, struct rv_str line)
 /* The lines around chunks. They lie behind the head, and give up their place when they are read. */
 static bool chunk_feed(struct rv_http_reader *r, struct rv_str *in)
 {
-    static const struct rv_http_refusal longer = {400, "a chunk's line is longer than 256 bytes"};
+    static const struct rv_http_refusal longer = {
+        400, "the line with a chunk's size is longer than 256 bytes"};
     static const struct rv_http_refusal not_over = {
         400, "a chunk is longer than its declared size, or does not end with CR LF"};
     static const struct rv_http_refusal much = {

@@ -34,9 +34,9 @@ struct json_reader {
     struct rv_json few[STACK_FEW];
 };
 
-_Static_assert(sizeof(struct rv_json) == 16, "values are counted and copied in masses");
+_Static_assert(sizeof(struct rv_json) == 16, "a struct rv_json must stay small");
 _Static_assert(sizeof(struct rv_json_member) == 2 * sizeof(struct rv_json),
-               "key and value in turn on the stack are a member");
+               "a key followed by its value on the stack has the layout of a member");
 
 static const char *fail_as(struct json_reader *reader, enum rv_err err, const char *at,
                            const char *message)

@@ -71,7 +71,7 @@ static enum rv_err entry_parse(struct entry *entry, struct rv_str text, char *wh
 {
     size_t scheme = scheme_len(text);
     if (scheme == 0)
-        return entry_invalid(why, text, "it does not begin with https:// or http://");
+        return entry_invalid(why, text, "an entry must begin with https:// or http://");
     struct rv_str rest = {text.at + scheme, text.len - scheme};
     if (rest.len > 0 && rest.at[0] == '*') {
         entry->below = rest.len > 1 && rest.at[1] == '.';

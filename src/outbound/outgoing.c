@@ -76,13 +76,13 @@ static const char *const own_headers[] = {"host",
 static const char *header_wrong(const struct rv_outbound_header *header)
 {
     if (!is_token(header->name))
-        return "its name contains a byte that is not allowed in header names";
+        return "the name contains a byte that is not allowed in header names";
     if (!value_is_clean(header->value))
-        return "its value contains a line break or another control character";
+        return "the value contains a line break or another control character";
     if (name_in(header->name, own_headers))
-        return "it is derived from the URL and the body, and cannot be overridden";
+        return "the header is derived from the URL and the body, and cannot be overridden";
     if (header->name.len + header->value.len > HEADER_BYTES_MAX)
-        return "it is longer than 32 KiB";
+        return "the header is longer than 32 KiB";
     return NULL;
 }
 
@@ -95,7 +95,7 @@ enum rv_err rv_outgoing_check(struct outgoing *outgoing)
         upper = (method.at[i] >= 'A' && method.at[i] <= 'Z') || method.at[i] == '-';
     if (!upper || rv_str_is(method, "CONNECT") || rv_str_is(method, "TRACE")) {
         snprintf(outgoing->why, sizeof outgoing->why,
-                 "the method cannot be sent; use one such as GET or POST");
+                 "the method is not supported; use a method such as GET or POST");
         return RV_ERR_INVALID;
     }
     if (request->headers_count > HEADERS_MAX) {
@@ -450,7 +450,7 @@ enum rv_err rv_outgoing_redirect(struct outgoing *outgoing)
     if (!outgoing->request.follow || !redirects(status) || location.len == 0)
         return RV_ERR_NOT_FOUND;
     if (outgoing->hops++ == RV_OUTBOUND_HOPS_MAX)
-        return hop_refused(outgoing, "more than 5 in a row");
+        return hop_refused(outgoing, "the maximum is 5 redirects in a row");
     struct rv_target before = {.url = NULL};
     char why[RV_TARGET_WHY_BYTES];
     char *scheme = strdup(outgoing->target.scheme);
@@ -466,7 +466,7 @@ enum rv_err rv_outgoing_redirect(struct outgoing *outgoing)
     if (err == RV_OK && !rv_target_same_origin(&before, &outgoing->target)) {
         outgoing->foreign = true;
         if (strcmp(scheme, "https") == 0 && strcmp(outgoing->target.scheme, "http") == 0)
-            err = hop_refused(outgoing, "from https to http");
+            err = hop_refused(outgoing, "the redirect leads from https to http");
     }
     free(scheme);
     free(host);

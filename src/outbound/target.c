@@ -84,8 +84,8 @@ static enum rv_err target_read(struct rv_target *target, char *why)
     lower(target->host);
     target->literal = rv_address_parse(rv_str_of(target->host), &target->address);
     if (!target->literal && !host_is_plain(target->host))
-        return invalid(why, "a host is an address, or letters, digits, dots and dashes; write "
-                            "names in other scripts as xn--");
+        return invalid(why, "a host must be an IP address, or consist of letters, digits, dots and "
+                            "hyphens; write other characters in Punycode (xn--)");
     if (target->port == 0)
         return invalid(why, "port 0 is not valid");
     return RV_OK;

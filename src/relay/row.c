@@ -53,7 +53,7 @@ static bool key_check(struct rv_arena *arena, struct rv_row *row)
     rv_buf_done(&text);
     rv_arena_release(arena, mark);
     if (!same)
-        refuse(row, RV_STR("key is not UTF-8"));
+        refuse(row, RV_STR("key is not valid UTF-8"));
     return same;
 }
 

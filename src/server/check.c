@@ -12,11 +12,11 @@
 
 #define CURE_FILE "restore a backup; read newer data from this file with sqlite3"
 #define CURE_ROWS                                                                                  \
-    "a server parks the task with an alert when it reads it; repair the rows by hand, or "         \
-    "restore a backup"
+    "when the server reads this task, it parks the task with an alert; repair the rows by hand, "  \
+    "or restore a backup"
 #define CURE_LOST                                                                                  \
     "the server now treats the store as a restored backup: find the submissions and effects that " \
-    "the lost changes recorded"
+    "were recorded only in the lost changes"
 #define CURE_STRAY "delete these rows by hand, or restore the task from a backup"
 #define CURE_WORKFLOW "restore this row of the table workflow from a backup"
 
@@ -155,14 +155,14 @@ static enum rv_err steps_check(struct check *check, struct subject *subject)
         return err;
     check->to->steps += (int64_t)all;
     if (all != subject->task->last_number)
-        rule_find(check, subject, "a task's step numbers have no gaps");
+        rule_find(check, subject, "the step numbers of a task have no gaps");
     return RV_OK;
 }
 
 static const char *attempt_broken(const struct subject *subject, const struct rv_attempt *attempt)
 {
     if (attempt->state >= RV_ATTEMPT_STATE_COUNT || attempt->effect >= RV_EFFECT_COUNT)
-        return "an attempt's row has valid values";
+        return "the row of an attempt has valid values";
     if (attempt->step.number == 0 || attempt->step.number > subject->task->last_number)
         return "an attempt belongs to a step of its task";
     if (rv_attempt_state_live(attempt->state))
@@ -208,14 +208,14 @@ static enum rv_err alerts_check(struct check *check, struct subject *subject)
                                              before, RV_PAGE_ROWS_MAX, page, &count);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             if (page[i].kind >= RV_ALERT_KIND_COUNT)
-                rule_find(check, subject, "an alert's row has valid values");
+                rule_find(check, subject, "the row of an alert has valid values");
             stands = stands || page[i].closed_at == 0;
             before = page[i].id;
         }
         rv_arena_release(&check->arena, mark);
     }
     if (err == RV_OK && !stands)
-        rule_find(check, subject, "a task that is parked has an alert");
+        rule_find(check, subject, "a parked task has an alert");
     return err;
 }
 
@@ -231,15 +231,15 @@ static enum rv_err messages_check(struct check *check, struct subject *subject)
                                                RV_PAGE_ROWS_MAX, page, &count);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             if (page[i].kind >= RV_MESSAGE_KIND_COUNT)
-                rule_find(check, subject, "a message's row has valid values");
+                rule_find(check, subject, "the row of a message has valid values");
             if (page[i].number != last + 1)
-                rule_find(check, subject, "a task's messages have no gaps");
+                rule_find(check, subject, "the message numbers of a task have no gaps");
             last = page[i].number;
         }
         rv_arena_release(&check->arena, mark);
     }
     if (err == RV_OK && last != subject->task->last_message)
-        rule_find(check, subject, "a task's counter of messages matches its messages");
+        rule_find(check, subject, "the message counter of a task matches its messages");
     return err;
 }
 
@@ -255,15 +255,15 @@ static enum rv_err history_check(struct check *check, struct subject *subject)
                                               before, RV_PAGE_ROWS_MAX, page, &count);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             if (page[i].verb >= RV_OPERATOR_VERB_COUNT)
-                rule_find(check, subject, "an entry of a history has valid values");
+                rule_find(check, subject, "an entry in the history of a task has valid values");
             if (before != 0 && page[i].number + 1 != before)
-                rule_find(check, subject, "a task's history has no gaps");
+                rule_find(check, subject, "the history of a task has no gaps");
             before = page[i].number;
         }
         rv_arena_release(&check->arena, mark);
     }
     if (err == RV_OK && before > 1)
-        rule_find(check, subject, "a task's history has its first entry");
+        rule_find(check, subject, "the history of a task begins with entry 1");
     return err;
 }
 
@@ -277,12 +277,13 @@ static enum rv_err task_check(struct check *check, const struct rv_task *task)
     if (task->unreadable)
         rule_find(check, &subject, rv_view_broken(task, NULL, 0));
     else if (rv_map_find(&check->workflows, (uint64_t)task->workflow, 0) == NULL)
-        task_find(check, &subject, "its workflow is missing or cannot be read", CURE_WORKFLOW);
+        task_find(check, &subject, "the workflow of the task is missing or cannot be read",
+                  CURE_WORKFLOW);
     for (size_t i = 0; err == RV_OK && i < sizeof parts / sizeof parts[0]; i++)
         err = parts[i](check, &subject);
     if (err != RV_ERR_CORRUPT)
         return err;
-    task_find(check, &subject, "some of its rows cannot be read", CURE_FILE);
+    task_find(check, &subject, "some rows of the task cannot be read", CURE_FILE);
     return RV_OK;
 }
 

@@ -34,7 +34,7 @@ int rv_lock_check(const char *path)
     long long pid = strtoll(text, NULL, 10);
     if (pid > 0)
         snprintf(who, sizeof who, " (pid %lld)", pid);
-    rv_log_refusal("reeve serve", "%s is used by a server%s: stop it, or give another --store",
-                   path, who);
+    rv_log_refusal("reeve serve",
+                   "%s is used by a server%s: stop the server, or give another --store", path, who);
     return rv_err_exit(RV_ERR_IN_USE);
 }

@@ -82,14 +82,14 @@ static int listen_refuse(const char *from, struct rv_str listen, enum rv_err err
     else if (err == RV_ERR_IN_USE)
         cure = "another program uses the port; choose another port, or 0 for a free one";
     else if (errno == ENOENT)
-        cure = "its folder does not exist: create it, or choose another path";
+        cure = "the folder of the path does not exist: create it, or choose another path";
     else if (errno == EACCES)
-        cure = path ? "the user of this process has no permission to create it: choose a folder "
-                      "with write permission"
+        cure = path ? "the user of this process has no permission to create the socket: choose a "
+                      "folder with write permission"
                     : "the user of this process has no permission to use this port: choose a port "
                       "above 1023";
     else if (errno == EADDRNOTAVAIL)
-        cure = "it is not an address of this machine: choose an address of this machine";
+        cure = "the address does not belong to this machine: choose an address of this machine";
     rv_log_refusal("reeve serve", "%s \"%.*s\": %s", from, RV_STR_FMT(listen), cure);
     return rv_err_exit(err);
 }

@@ -291,8 +291,8 @@ static enum rv_err memory_end(struct rv_flow *flow, const struct memory *memory,
     forget(dot);
     struct rv_str detail = rv_arena_printf(
         flow->arena,
-        "its expressions and the values of earlier steps need more than %zu KiB: pass less data, "
-        "or distribute the expressions over steps with an agent or a wait in between",
+        "the expressions of the step and the values of earlier steps need more than %zu KiB: pass "
+        "less data, or distribute the expressions over steps with an agent or a wait in between",
         flow->memory_max / KIB);
     return detail.at == NULL ? rv_flow_full(flow)
                              : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
@@ -373,16 +373,17 @@ static enum rv_err run_expr(struct rv_flow *flow, const struct rv_expression *ex
     /* Only its own cap is the expression's fault. */
     if (err == RV_ERR_MEMORY || (arena->refused == RV_ERR_LIMIT && !own))
         return rv_flow_full(flow);
-    const char *otherwise = used >= RV_FUEL_PER_EXPRESSION ? "it ran too long"
-                                                           : "it needed too much memory";
+    const char *otherwise = used >= RV_FUEL_PER_EXPRESSION
+                                ? "the expression ran too long"
+                                : "the expression needed too much memory";
     rv_buf_reset(&flow->text);
     if (arena->refused == RV_ERR_LIMIT)
         rv_buf_printf(&flow->text,
-                      "it needs more than %d MiB of memory: pass less data, or split it into "
-                      "several expressions",
+                      "the expression needs more than %d MiB of memory: pass less data, or split "
+                      "the expression",
                       RV_EXPRESSION_BYTES_MAX / (1024 * 1024));
     else if (fault.message.len > RV_ERROR_DETAIL_BYTES_MAX)
-        rv_buf_printf(&flow->text, "it failed, and its message is longer than %d KiB",
+        rv_buf_printf(&flow->text, "the expression failed with a message longer than %d KiB",
                       RV_ERROR_DETAIL_BYTES_MAX / 1024);
     else
         rv_buf_add_str(&flow->text,

@@ -174,9 +174,9 @@ enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, 
     if (timeout->type == RV_JSON_STRING)
         err = rv_load_enter_named(load, "timeouts", rv_json_str(timeout), &timeout, &saved);
     if (err == RV_OK && timeout->type != RV_JSON_OBJECT)
-        err = rv_load_invalid(load, NULL,
-                              "a timeout is an object with `after`, or a name of "
-                              "use.timeouts");
+        err = rv_load_invalid(
+            load, NULL,
+            "a timeout must be an object with `after`, or a name defined under use.timeouts");
     if (err == RV_OK)
         err = rv_load_members(load, timeout, known, "a timeout");
     if (err == RV_OK && rv_json_get(timeout, RV_STR("after")) == NULL)
@@ -213,7 +213,7 @@ static enum rv_err two_members(struct rv_load *load, const struct rv_json *item)
     struct rv_str second = rv_json_str(&item->u.members[1].key);
     if (!rv_load_is_property(second))
         return rv_load_invalid_name(load, second,
-                                    "two steps in one list item; begin \"%.*s\" with its own dash",
+                                    "a list item has two steps; begin \"%.*s\" with its own dash",
                                     RV_STR_FMT(second));
     if (rv_load_is_property(name))
         return rv_load_no_name(load);
@@ -228,8 +228,8 @@ static enum rv_err check_item(struct rv_load *load, const struct rv_json *item)
 {
     if (item->type != RV_JSON_OBJECT || item->len == 0)
         return rv_load_invalid(load, NULL,
-                               "an item of a step list is a name with a step, such as "
-                               "- reserveStock: {call: inventory}");
+                               "an item of a step list must be a name with a step, such as - "
+                               "reserveStock: {call: inventory}");
     struct rv_str name = rv_json_str(&item->u.members[0].key);
     if (item->len > 1)
         return two_members(load, item);
@@ -297,7 +297,7 @@ static enum rv_err load_item(struct rv_load *load, const struct rv_json *item,
         if (rv_load_is_property(name))
             return rv_load_no_name(load);
         return rv_load_invalid(load, NULL,
-                               "a step is an object, such as {call: inventory}; write the "
+                               "a step must be an object, such as {call: inventory}; write the "
                                "properties of \"%.*s\" below it, two columns further to the right",
                                RV_STR_FMT(name));
     }
@@ -318,7 +318,7 @@ enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *list, uint
                           enum rv_scope_role role, struct rv_scope **ret_scope)
 {
     if (list->type != RV_JSON_ARRAY || list->len == 0)
-        return rv_load_invalid(load, NULL, "a list with at least one step is required here");
+        return rv_load_invalid(load, NULL, "this list must have at least one step");
     if (load->depth == RV_SCOPE_DEPTH_MAX)
         return rv_load_invalid(load, NULL, "steps are nested deeper than %d levels",
                                RV_SCOPE_DEPTH_MAX);
@@ -409,7 +409,7 @@ static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
         {"do", false},       {"timeout", false}, {"output", false},
         {"evaluate", false}, {"schedule", true}, {NULL, false}};
     if (root->type != RV_JSON_OBJECT)
-        return rv_load_invalid(load, NULL, "a workflow is an object with `document` and `do`");
+        return rv_load_invalid(load, NULL, "a workflow must be an object with `document` and `do`");
     const struct rv_json *list = NULL;
     struct rv_node *node = load->definition->nodes[0];
     size_t top = load->path.len;

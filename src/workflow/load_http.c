@@ -114,8 +114,8 @@ static enum rv_err check_policy(struct rv_load *load, const struct rv_json *poli
         {"oidc", true},   {"certificate", true}, {NULL, false}};
     if (policy->type != RV_JSON_OBJECT || policy->len != 1)
         return rv_load_invalid(load, NULL,
-                               "an authentication is an object with `basic`, `bearer` or `use` (a "
-                               "name defined under use.authentications)");
+                               "an authentication must be an object with `basic`, `bearer` or "
+                               "`use` (a name defined under use.authentications)");
     enum rv_err err = rv_load_members(load, policy, known, "authentication");
     if (err != RV_OK)
         return err;
@@ -163,7 +163,7 @@ static enum rv_err load_uri(struct rv_load *load, const struct rv_json *uri, str
 {
     struct rv_str text = rv_json_str(uri);
     if (text.at == NULL)
-        return rv_load_invalid(load, NULL, "a URI is a string");
+        return rv_load_invalid(load, NULL, "a URI must be a string");
     if (rv_is_expression(text)) {
         struct rv_template *expression;
         enum rv_err err = rv_load_template(load, uri, RV_PLACE_TASK, &expression);
@@ -245,7 +245,7 @@ static enum rv_err check_method(struct rv_load *load, const struct rv_json *with
     for (size_t i = 0; i < method.len; i++) {
         char c = (char)(method.at[i] | 0x20);
         if ((c < 'a' || c > 'z') && c != '-')
-            return rv_load_invalid(load, "method", "a method is a name such as get or post");
+            return rv_load_invalid(load, "method", "a method must be a name such as get or post");
     }
     node->safe = word_is(method, "GET") || word_is(method, "HEAD");
     return RV_OK;
@@ -269,7 +269,7 @@ static const char *header_wrong(const struct rv_json_member *header)
         return RV_OWN_HEADER_WHY;
     return header->value.type == RV_JSON_STRING
                ? NULL
-               : "the value of a header is a string; put it in quotes";
+               : "the value of a header must be a string; put it in quotes";
 }
 
 /* Every value is a string; that of an expression is known only when it is computed. */

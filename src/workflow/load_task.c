@@ -99,7 +99,8 @@ static enum rv_err kind_unsupported(struct rv_load *load, const struct rv_json *
             return rv_load_unsupported_name(
                 load, kind->key,
                 "run: %s is not supported: the server executes no programs; call an agent, and "
-                "start the agent where the program is: reeve agent exec NAME -- COMMAND",
+                "start the agent on the machine that has the program: reeve agent exec NAME -- "
+                "COMMAND",
                 programs[i]);
     return rv_load_unsupported_name(load, kind->key, "%s is not supported yet", kind->key);
 }
@@ -253,15 +254,14 @@ static enum rv_err enter_case(struct rv_load *load, const struct rv_json *item,
                               const struct rv_json **ret_case)
 {
     if (item->type != RV_JSON_OBJECT || item->len == 0)
-        return rv_load_invalid(load, NULL, "a case is a name with `when` and `then`");
+        return rv_load_invalid(load, NULL, "a case must be a name with `when` and `then`");
     if (item->len > 1)
-        return rv_load_invalid_name(
-            load, rv_json_str(&item->u.members[1].key),
-            "two cases in one list item; begin each case with its own dash");
+        return rv_load_invalid_name(load, rv_json_str(&item->u.members[1].key),
+                                    "a list item has two cases; begin each case with its own dash");
     const struct rv_json_member *member = &item->u.members[0];
     (void)rv_load_push(load, rv_json_str(&member->key));
     if (member->value.type != RV_JSON_OBJECT)
-        return rv_load_invalid(load, NULL, "a case is an object with `when` and `then`");
+        return rv_load_invalid(load, NULL, "a case must be an object with `when` and `then`");
     *ret_case = &member->value;
     return RV_OK;
 }
@@ -280,7 +280,7 @@ static enum rv_err load_case(struct rv_load *load, const struct rv_json *item, s
     RV_TRY(rv_load_expression(load, body, "when", RV_PLACE_TASK, &branch->when));
     if (branch->when == NULL && *has_default)
         RV_TRY(rv_load_invalid(load, NULL,
-                               "a second case without `when`; only one default case is allowed"));
+                               "a second case has no `when`; only one default case is allowed"));
     *has_default = *has_default || branch->when == NULL;
     return RV_OK;
 }

@@ -184,8 +184,8 @@ enum rv_err rv_load_retry(struct rv_load *load, const struct rv_json *policy,
         {"limit", false}, {"jitter", false},     {NULL, false}};
     if (policy->type != RV_JSON_OBJECT)
         return rv_load_invalid(load, NULL,
-                               "a retry policy is an object, such as {delay: PT3S}, "
-                               "or a name of use.retries");
+                               "a retry policy must be an object, such as {delay: PT3S}, or a name "
+                               "defined under use.retries");
     struct rv_retry *retry = RV_NEW(load->arena, struct rv_retry);
     if (retry == NULL)
         return rv_load_full(load);
@@ -301,9 +301,9 @@ enum rv_err rv_load_error(struct rv_load *load, const struct rv_json *error,
                                                     {"instance", false}, {"title", false},
                                                     {"detail", false},   {NULL, false}};
     if (error->type != RV_JSON_OBJECT)
-        return rv_load_invalid(load, NULL,
-                               "an error is an object with type and status, or a name "
-                               "of use.errors");
+        return rv_load_invalid(
+            load, NULL,
+            "an error must be an object with type and status, or a name defined under use.errors");
     struct rv_raise *raise = RV_NEW(load->arena, struct rv_raise);
     if (raise == NULL)
         return rv_load_full(load);
@@ -341,7 +341,7 @@ static enum rv_err load_use_entry(struct rv_load *load, enum use_kind kind,
         return rv_load_authentication(load, value, &policy);
     case USE_TIMEOUTS:
         if (value->type != RV_JSON_OBJECT || rv_json_get(value, RV_STR("after")) == NULL)
-            return rv_load_invalid(load, NULL, "a timeout is an object with `after`");
+            return rv_load_invalid(load, NULL, "a timeout must be an object with `after`");
         break;
     }
     enum rv_err err = rv_load_members(load, value, known, "a timeout");

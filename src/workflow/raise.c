@@ -47,9 +47,10 @@ static struct rv_str instance_of(const struct rv_flow *flow, uint32_t node,
 static enum rv_err raise_too_large(struct rv_flow *flow, uint32_t node, size_t bytes_max)
 {
     rv_buf_reset(&flow->text);
-    rv_buf_printf(&flow->text,
-                  "its type, title, detail and instance exceed %zu bytes as JSON: shorten them",
-                  bytes_max != 0 ? bytes_max : flow->text.bytes_max);
+    rv_buf_printf(
+        &flow->text,
+        "the error's type, title, detail and instance exceed %zu bytes as JSON: shorten them",
+        bytes_max != 0 ? bytes_max : flow->text.bytes_max);
     struct rv_str detail;
     enum rv_err err = rv_flow_take_text(flow, &detail);
     return err != RV_OK ? err

@@ -30,7 +30,7 @@ const char *rv_uri_wrong(struct rv_str text, size_t *ret_offset, bool *ret_unsup
     *ret_unsupported = false;
     *ret_offset = 0;
     if (!(text.len > 0 && text.at[0] == '{') && !scheme_known(text))
-        return "a URI begins with https:// or http://";
+        return "a URI must begin with https:// or http://";
     for (size_t i = 0; i < text.len; i++) {
         char c = text.at[i];
         *ret_offset = i;

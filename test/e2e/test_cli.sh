@@ -219,7 +219,7 @@ verdict $? "the same key is the same task" "$task"
 run submit test/two:1.0.0 --key k1 --input '{}'
 gives "the same key with another input" 4 'key'
 run show "$task"
-gives "show: what it waits for" 0 'first *no instance of its agent is connected'
+gives "show: what it waits for" 0 'first *no instance of the agent is connected'
 run show "$task" 1
 gives "show: a step, with its input" 0 'step 1 first  pending*agent        shop*input        {'
 run show "$task" 1 --json
@@ -227,9 +227,9 @@ gives "show: a step as JSON" 0 '{"step":*"input":{*}'
 run show "$task" 9
 gives "show: a step that is not there" 3 'the task has no step 9'
 run show "$task" one
-gives "show: a step without a number" 2 'STEP is the number of a step'
+gives "show: a step without a number" 2 'STEP must be the number of a step'
 run explain "$task"
-gives "explain: whom it waits for" 0 'no instance of its agent is connected*shop: 0 connected'
+gives "explain: whom it waits for" 0 'no instance of the agent is connected*shop: 0 connected'
 run tasks --state pending
 gives "tasks: a table" 0 "TASK*STATE*$task*pending*test/two:1.0.0*k1"
 run tasks --state pendng
@@ -269,7 +269,7 @@ gives "submit --watch: each step" 0 'processed*first*processed*second*processed 
 run submit test/two:1.0.0 --input '{"second":"decline"}' --watch
 gives "a task that is undone" 1 'giveBack (undoes 1)*compensated in *: declined: no funds'
 run submit test/two:2.0.0 --input '{"second":"decline"}' --wait
-gives "a task that needs an operator" 6 'error: declined: no funds*It waits for an operator; for the cause: reeve show'
+gives "a task that needs an operator" 6 'error: declined: no funds*The task waits for an operator; for the cause: reeve show'
 task=${out%% *}
 task=${task%%$'\n'*}
 run show "$task"
@@ -309,7 +309,7 @@ run watch "$task"
 gives "resubmitted in vain" 6 'declined: no funds'
 run show "$task"
 gives "show: attempts that gave no result, and why" 0 \
-    "Attempts that gave no result*$task-2*1*failed*no funds*$task-2*3*failed*no funds"
+    "Attempts without a result*$task-2*1*failed*no funds*$task-2*3*failed*no funds"
 run alerts ack
 gives "alerts ack without an id" 2 'reeve alerts ack ALERT'
 run undo "$task" --reason 'by hand'
@@ -391,10 +391,10 @@ verdict $? "a refusal as JSON is the server's problem" '.status = 404'
 } >orders.jsonl
 run submit test/two --lines orders.jsonl --key-from /order
 gives "bulk: lines that are wrong are told, the others are taken" 2 \
-    '1,200 accepted, 0 known already, 0 refused, 2 not readable*orders.jsonl:1201:10: not valid JSON: *orders.jsonl:1203: no key at /order'
+    '1,200 accepted, 0 already known, 0 refused, 2 invalid*orders.jsonl:1201:10: not valid JSON: *orders.jsonl:1203: no key at /order'
 head -3 orders.jsonl >three.jsonl
 run submit test/two --lines three.jsonl --key-from /order
-gives "bulk: keys make it safe to repeat" 0 '0 accepted, 3 known already'
+gives "bulk: keys make it safe to repeat" 0 '0 accepted, 3 already known'
 "$reeve" submit test/two --lines - --key-from /order --json <three.jsonl >out.txt 2>err.txt
 [ $? = 0 ] && [ "$(jq -s 'map(.status) | add' out.txt)" = 600 ]
 verdict $? "bulk: from standard input, receipts as JSON" 'three lines of status 200'

@@ -98,7 +98,7 @@ static void an_alert_is_sent_and_taken_once(void **state)
     assert_true(rv_str_is(hooks.sent[0]->url, "https://pager.example/call"));
     assert_true(says(hooks.sent[0], "\"kind\":\"no-compensation\""));
     assert_true(says(hooks.sent[0], rv_task_text(task, text).at));
-    assert_true(says(hooks.sent[0], "\"cure\":\"check at the remote service what the step"));
+    assert_true(says(hooks.sent[0], "\"cure\":\"check the effect of the step in the message"));
     assert_int_equal(hooks_take_all(&hooks, w, NULL), 1);
     world_restart(w, RV_MINUTE_MS);
     world_pass(w, RV_HOUR_MS);

@@ -180,10 +180,11 @@ static void a_count_that_disagrees_with_its_list_is_noticed(void **state)
     assert_null(rv_scheduler_broken(w->scheduler));
     struct agent_kind *kind = agents_kind_find(&w->scheduler->agents, RV_STR("inventory"));
     kind->parked_count++;
-    assert_string_equal(rv_scheduler_broken(w->scheduler), "a kind counts its parked polls");
+    assert_string_equal(rv_scheduler_broken(w->scheduler),
+                        "a kind has a correct count of its parked polls");
     kind->parked_count--;
     w->scheduler->agents.circuits_count++;
-    assert_string_equal(rv_scheduler_broken(w->scheduler), "all circuits are counted");
+    assert_string_equal(rv_scheduler_broken(w->scheduler), "the count of circuits is correct");
     w->scheduler->agents.circuits_count--;
     assert_null(rv_scheduler_broken(w->scheduler));
 }

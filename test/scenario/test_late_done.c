@@ -576,7 +576,8 @@ static void what_was_done_late_and_is_undone_by_hand_stops_the_undo(void **state
     world_publish(w, byhand);
     struct rv_request b = caught_before(w, "byhand", &task, &e);
     assert_int_equal(world_done(w, b, "{}"), 410);
-    assert_non_null(strstr(open_alert(w).message.at, "; an undo of the task will not undo it"));
+    assert_non_null(
+        strstr(open_alert(w).message.at, "; an undo of the task will not undo this step"));
     assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
     assert_state(w, task, "error");
     struct rv_call *undo = world_call(w, RV_CALL_OPERATE);

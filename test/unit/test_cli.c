@@ -141,8 +141,8 @@ static void test_words_refusals(void **state)
     refused("submit s/w --priorty 3", "unknown option --priorty; did you mean --priority?");
     refused("submit s/w --xyzzy", "unknown option --xyzzy; see \"reeve help submit\"");
     refused("tasks --lines k", "unknown option --lines; see \"reeve help tasks\"");
-    refused("--input {} submit s/w",
-            "unknown option --input; options of a command follow the command; see \"reeve help\"");
+    refused("--input {} submit s/w", "unknown option --input; write the options of a command after "
+                                     "the command; see \"reeve help\"");
     refused("submit s/w --key", "--key needs a value: --key KEY (idempotency key: the same key "
                                 "always means the same task)");
     refused("submit s/w --wait=yes", "--wait does not take a value");

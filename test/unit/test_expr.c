@@ -597,7 +597,7 @@ static const struct {
      "`range` takes 1 or 2 or 3 arguments, not 4; they are separated by \";\""},
     {"def f(a): a; f", RV_ERR_INVALID, 13, "`f` takes 1 argument, not 0"},
     {"break $x", RV_ERR_INVALID, 0,
-     "no label $x around this break; write \"label $x | ...\" before it"},
+     "this break is not inside a label $x; write \"label $x | ...\" before it"},
     {"label x | 1", RV_ERR_INVALID, 6, "unexpected \"x\"; expected $name after \"label\""},
     {"@foo", RV_ERR_INVALID, 0, "unknown format @foo"},
     {"@base32", RV_ERR_UNSUPPORTED, 0, "`@base32`: base32 is not supported yet; use @base64"},
@@ -612,8 +612,8 @@ static const struct {
      "`input` is refused: an expression has one input, \".\"; write \".\", or $input for the ste"
      "p's input"},
     {"now", RV_ERR_UNSUPPORTED, 0,
-     "`now` is refused: an expression may not read the clock, since it must give the same res"
-     "ult when it is repeated; pass the instant in the task's input"},
+     "`now` is refused: an expression may not read the clock, since its result must be the s"
+     "ame at each evaluation; pass the instant in the task's input"},
     {"debug", RV_ERR_UNSUPPORTED, 0,
      "`debug` is refused: an expression cannot print: its only output is its result; remove the "
      "call"},

@@ -394,9 +394,9 @@ static void sizes_are_bounded(void **state)
     repeated(&in, "GET / HTTP/1.1\r\n" HOST "X: ", "y", 100000, "");
     expect_sized(&in, "431 the headers exceed 16 KiB in total!");
     repeated(&in, CHUNKED, "0", 20000, "");
-    expect_sized(&in, "400 a chunk's line is longer than 256 bytes!");
+    expect_sized(&in, "400 the line with a chunk's size is longer than 256 bytes!");
     repeated(&in, CHUNKED "1;x=", "y", 20000, "");
-    expect_sized(&in, "400 a chunk's line is longer than 256 bytes!");
+    expect_sized(&in, "400 the line with a chunk's size is longer than 256 bytes!");
     repeated(&in, CHUNKED, "1;abcdefghijklmnopqrstuvwxyz0123456789\r\nx\r\n", 900, "0\r\n\r\n");
     expect_sized(&in, "400 the chunk extensions exceed 16 KiB in total!");
     repeated(&in, CHUNKED "0\r\n", "Abcdefghijklmnop: qrstuvwxyz\r\n", 900, "\r\n");

@@ -194,7 +194,7 @@ static void what_cannot_be_sent_is_told_without_an_effect(void **state)
         {INPUT(",\"headers\":null"), "headers must be an object"},
         {INPUT(",\"query\":{\"key\":null}"), "\"key\" must be a string, a number, true or false, "
                                              "not null"},
-        {INPUT(",\"query\":{\"key\":[1,null]}"), "not a list with a value of another type"},
+        {INPUT(",\"query\":{\"key\":[1,null]}"), "not a list with other values"},
         {INPUT(",\"headers\":{\"X\":null}"), "header \"X\" must be a string, not null"},
         {INPUT(",\"headers\":{\"X\":[\"a\"]}"), "header \"X\" must be a string, not a list"},
         {"{\"method\":\"delete\",\"endpoint\":\"http://a/{id}\"}", "the URI contains { or }"},
@@ -210,9 +210,11 @@ static void what_cannot_be_sent_is_told_without_an_effect(void **state)
         {INPUT(",\"headers\":{\"tracestate\":\"a=1\"}"), "header tracestate: Reeve sets it"},
         {AUTH("{\"digest\":{}}"), "must be basic or bearer"},
         {AUTH("{\"basic\":{\"use\":\"nowhere\"}}"), "the secret \"nowhere\" cannot be read"},
-        {AUTH("{\"basic\":{\"use\":\"token\"}}"), "the credentials need `username`"},
-        {AUTH("{\"bearer\":{\"use\":\"pair\"}}"), "the credentials need `token`"},
-        {AUTH("{\"bearer\":{\"token\":5}}"), "the credentials need `token`"},
+        {AUTH("{\"basic\":{\"use\":\"token\"}}"),
+         "the credentials must contain the string `username`"},
+        {AUTH("{\"bearer\":{\"use\":\"pair\"}}"),
+         "the credentials must contain the string `token`"},
+        {AUTH("{\"bearer\":{\"token\":5}}"), "the credentials must contain the string `token`"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

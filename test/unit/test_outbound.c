@@ -519,7 +519,7 @@ static void a10_each_hop_is_checked_anew(void **state)
         {"/to/metadata", RV_OUTCOME_REFUSED, "--egress http://169.254.169.254"},
         {"/to/decimal", RV_OUTCOME_REFUSED, "--egress http://169.254.169.254"},
         {"/to/file", RV_OUTCOME_REDIRECTS, "must begin with http:// or https://"},
-        {"/to/loop", RV_OUTCOME_REDIRECTS, "more than 5"},
+        {"/to/loop", RV_OUTCOME_REDIRECTS, "the maximum is 5"},
     };
     struct scene scene;
     struct heard heard = HEARD;

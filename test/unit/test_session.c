@@ -367,7 +367,7 @@ static void a_lease_is_renewed_at_a_third(void **state)
     call_expect(f, 9000, RV_LANE_LEASE);
     answer(f, RV_LANE_LEASE, 9001, "{\"results\":[{\"step\":\"S-1\",\"status\":410}]}");
     news_expect(f, 9001, RV_NEWS_EXPIRED);
-    assert_non_null(strstr(f->log, "failed: the server ended it before its deadline"));
+    assert_non_null(strstr(f->log, "failed: the server ended the attempt before its deadline"));
     assert_non_null(strstr(f->log, "--instance"));
 }
 

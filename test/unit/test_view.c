@@ -105,11 +105,11 @@ static void a_compensation_that_is_over_was_begun_before_later_attempts(void **s
 static void a_task_that_breaks_a_rule_is_told(void **state)
 {
     (void)state;
-    BREAKS("a task's row has valid values", task->unreadable = true);
+    BREAKS("the row of a task has valid values", task->unreadable = true);
     BREAKS("a task that has ended has no open steps", task->state = RV_TASK_PROCESSED,
            task->ended_at = NOW);
-    BREAKS("a task has an end exactly when it has ended", task->ended_at = NOW);
-    BREAKS("a task has an end exactly when it has ended", task->state = RV_TASK_PROCESSED,
+    BREAKS("a task has an end time if and only if it has ended", task->ended_at = NOW);
+    BREAKS("a task has an end time if and only if it has ended", task->state = RV_TASK_PROCESSED,
            task->open_count = 0);
     BREAKS("a pending task waits at a step", task->state = RV_TASK_PENDING, task->open_count = 0);
     BREAKS("a pending task has nothing to undo", task->state = RV_TASK_PENDING);
@@ -120,8 +120,8 @@ static void a_task_that_breaks_a_rule_is_told(void **state)
            task->direction = RV_UNDO);
     BREAKS("a compensated task has nothing left to undo", task->state = RV_TASK_COMPENSATED,
            task->direction = RV_UNDO, task->open_count = 0, task->ended_at = NOW);
-    BREAKS("the undo chain names steps of the task", task->undo_head = 3);
-    BREAKS("the undo chain names steps of the task", task->undo_blocker = 3);
+    BREAKS("the undo chain refers to steps of the task", task->undo_head = 3);
+    BREAKS("the undo chain refers to steps of the task", task->undo_blocker = 3);
     BREAKS("every open step exists", task->open[0] = 7);
     BREAKS("every open step exists", rows.given = 0);
 }
@@ -129,17 +129,17 @@ static void a_task_that_breaks_a_rule_is_told(void **state)
 static void an_open_step_that_breaks_a_rule_is_told(void **state)
 {
     (void)state;
-    BREAKS("control is at open steps, or at steps parked with their task",
+    BREAKS("the current steps of a task are open, or parked with the task",
            out->state = RV_STEP_PROCESSED);
-    BREAKS("control is at open steps, or at steps parked with their task",
+    BREAKS("the current steps of a task are open, or parked with the task",
            out->state = RV_STEP_ERROR);
-    BREAKS("an open step has no end", out->ended_at = NOW);
-    BREAKS("a step with control has frames", out->frames = RV_STR_NONE);
+    BREAKS("an open step has no end time", out->ended_at = NOW);
+    BREAKS("a current step has frames", out->frames = RV_STR_NONE);
     BREAKS("a pending task has no step in processing", task->state = RV_TASK_PENDING,
            task->undo_head = 0);
     BREAKS("while a task is undone, a forward step is open only if its attempt is revoked",
            task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO);
-    BREAKS("a step with control is not on the undo chain yet", out->chained = true);
+    BREAKS("a current step is not in the undo chain", out->chained = true);
     BREAKS("compensations are open only while a task is undone", out->direction = RV_UNDO,
            out->undoes = 1);
     BREAKS("a compensation begins after the deadline of each attempt without a reply",
@@ -149,7 +149,7 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
            task->quiet_at = NOW, task->state = RV_TASK_ERROR, task->direction = RV_UNDO,
            out->direction = RV_UNDO, out->undoes = 1, out->created_at = NOW - 1,
            out->state = RV_STEP_ERROR);
-    BREAKS("an open timer has an instant", out->kind = RV_KIND_WAIT, out->wake_at = 0,
+    BREAKS("an open timer has a due time", out->kind = RV_KIND_WAIT, out->wake_at = 0,
            out->attempt_state = RV_ATTEMPT_NONE);
     /* The forward attempt may still have its effect while another is undone. */
     BREAKS("no compensation is open while a forward attempt is live",
@@ -162,24 +162,24 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
 static void a_step_that_breaks_a_rule_is_told(void **state)
 {
     (void)state;
-    BREAKS("a step's number is at most the task's last number", done->number = 3);
-    BREAKS("a step's number is at most the task's last number", done->number = 0);
-    BREAKS("a compensation names the step that it undoes, and no other step does",
+    BREAKS("the number of a step is at most the last step number of the task", done->number = 3);
+    BREAKS("the number of a step is at most the last step number of the task", done->number = 0);
+    BREAKS("a step refers to a step that it undoes if and only if it is part of a compensation",
            done->undoes = 2);
-    BREAKS("a compensation names the step that it undoes, and no other step does",
+    BREAKS("a step refers to a step that it undoes if and only if it is part of a compensation",
            done->direction = RV_UNDO);
-    BREAKS("a step's row has valid values", done->unreadable = true);
-    BREAKS("a call names its agent", out->agent = RV_STR_NONE);
+    BREAKS("the row of a step has valid values", done->unreadable = true);
+    BREAKS("a call has the name of its agent", out->agent = RV_STR_NONE);
     BREAKS("a live attempt has a complete-by and a lease", out->complete_by = 0);
     BREAKS("a live attempt has a complete-by and a lease", out->lease_until = 0);
-    BREAKS("a lease never outlives complete-by", out->lease_until = out->complete_by + 1);
-    BREAKS("an attempt has an end exactly when it has ended", out->attempt_ended_at = NOW);
-    BREAKS("an attempt has an end exactly when it has ended", done->attempt_ended_at = 0);
+    BREAKS("a lease never ends after complete-by", out->lease_until = out->complete_by + 1);
+    BREAKS("an attempt has an end time if and only if it has ended", out->attempt_ended_at = NOW);
+    BREAKS("an attempt has an end time if and only if it has ended", done->attempt_ended_at = 0);
     BREAKS("a live attempt belongs to a step in processing", out->state = RV_STEP_PENDING);
     BREAKS("a call in processing has a live attempt", out->attempt_state = RV_ATTEMPT_FAILED,
            out->attempt_ended_at = NOW);
     BREAKS("a processed call has an effect", done->effect = RV_EFFECT_UNKNOWN);
-    BREAKS("a step's fence is not above its task's", out->fence = 10);
+    BREAKS("the fence of a step is not greater than the fence of its task", out->fence = 10);
     BREAKS("an attempt is revoked only by an undo", out->attempt_state = RV_ATTEMPT_REVOKED);
 }
 

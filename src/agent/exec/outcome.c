@@ -73,7 +73,7 @@ static const char *names_wrong(struct rv_arena *arena, const struct rv_json *err
         if (error_names[n] != NULL)
             continue;
         const char *near = rv_suggest(key, error_names);
-        return rv_arena_printf(arena, "its error has an unknown property \"%.*s\"%s%s%s",
+        return rv_arena_printf(arena, "the error on stdout has an unknown property \"%.*s\"%s%s%s",
                                RV_STR_FMT(key), near ? "; did you mean \"" : "", near ? near : "",
                                near ? "\"?" : "")
             .at;
@@ -126,23 +126,23 @@ static const char *error_take(struct rv_arena *arena, const struct rv_json *erro
     struct rv_failure said = *failure;
     int64_t status = said.status;
     if (error->type != RV_JSON_OBJECT)
-        return "its error is not an object";
+        return "the error on stdout is not an object";
     const char *wrong = names_wrong(arena, error);
     if (wrong != NULL)
         return wrong;
     if (!text_read(arena, error, "type", &said.type))
-        return "its error's type must be a string";
+        return "type in the error on stdout must be a string";
     if (!text_read(arena, error, "title", &said.title) ||
         !text_read(arena, error, "detail", &said.detail))
-        return "its error's title and detail must be strings";
+        return "title and detail in the error on stdout must be strings";
     if (!number_read(error, "status", 999, &status))
-        return "its error's status must be a number up to 999";
+        return "status in the error on stdout must be a number up to 999";
     if (!number_read(error, "retryAfterMs", INT64_C(1) << 53, &said.retry_after_ms))
-        return "its error's retryAfterMs must be a number of milliseconds";
+        return "retryAfterMs in the error on stdout must be a number of milliseconds";
     if (!effect_read(error, &said.effect))
-        return "its error's effect must be \"none\" or \"unknown\"";
+        return "effect in the error on stdout must be \"none\" or \"unknown\"";
     if (!transient_read(error, &said.transient))
-        return "its error's transient must be true or false";
+        return "transient in the error on stdout must be true or false";
     said.status = (int)status;
     *failure = said;
     return NULL;

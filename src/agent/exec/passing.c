@@ -143,8 +143,7 @@ void rv_passing_report(struct rv_passing *passing)
     pthread_mutex_lock(&one_writes);
     level_rise();
     int len = snprintf(text, sizeof text,
-                       "step %.32s, attempt %" PRId64 ": %" PRIu64
-                       " bytes of its stderr were dropped",
+                       "step %.32s, attempt %" PRId64 ": %" PRIu64 " bytes of stderr were dropped",
                        passing->step, passing->attempt, passing->left_out);
     owed_add(text, sizeof text, len);
     size_t count = report_line(passing->agent, text, line + 1) + passing->mid_line;
@@ -162,8 +161,7 @@ void rv_passing_close(const char *agent)
 {
     char text[TEXT_BYTES_MAX];
     pthread_mutex_lock(&one_writes);
-    snprintf(text, sizeof text,
-             "%" PRIu64 " bytes of the stderr of %" PRIu64 " attempts were dropped",
+    snprintf(text, sizeof text, "%" PRIu64 " bytes of stderr of %" PRIu64 " attempts were dropped",
              shared.owed_bytes, shared.owed_attempts);
     if (shared.owed_attempts > 0)
         rv_log(RV_LOG_WARNING, "agent", RV_LOG_STR("agent", rv_str_of(agent)),

@@ -14,16 +14,18 @@ enum { HEAD_BYTES = 256 };
 static const char *access_wrong(struct rv_arena *arena, const char *path, const struct stat *about)
 {
     if (S_ISDIR(about->st_mode))
-        return rv_arena_printf(arena, "%s: is a directory; name a program in it", path).at;
+        return rv_arena_printf(arena, "%s is a directory; give the path of a program", path).at;
     if (!S_ISREG(about->st_mode))
-        return rv_arena_printf(arena, "%s: is not a regular file; name a program", path).at;
+        return rv_arena_printf(arena, "%s is not a regular file; give the path of a program", path)
+            .at;
     if (access(path, X_OK) == 0)
         return NULL;
     if ((about->st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0)
-        return rv_arena_printf(arena, "%s: is not executable; run chmod +x %s", path, path).at;
+        return rv_arena_printf(arena, "%s is not executable; run chmod +x %s", path, path).at;
     return rv_arena_printf(arena,
-                           "%s: this user has no permission to execute it; check its owner and "
-                           "mode (ls -l), and whether its file system is mounted with noexec",
+                           "%s: the user of this process has no permission to execute the file; "
+                           "check the owner and mode of the file (ls -l), and whether the file "
+                           "system is mounted with noexec",
                            path)
         .at;
 }
@@ -31,7 +33,7 @@ static const char *access_wrong(struct rv_arena *arena, const char *path, const 
 static const char *path_wrong(struct rv_arena *arena, const char *path, int number)
 {
     const char *cure = number == EACCES
-                           ? "a folder of the path is not searchable; run chmod +x on that folder"
+                           ? "a folder in the path is not searchable; run chmod +x on that folder"
                        : strchr(path, ' ') != NULL
                            ? "give the command and its arguments as separate words"
                            : "check the path";
@@ -90,13 +92,13 @@ static const char *line_wrong(struct rv_arena *arena, const char *path, struct r
     struct rv_str name = word_take(&line);
     if (interpreter.len == 0)
         return rv_arena_printf(arena,
-                               "%s: its first line names no interpreter; write #! with the "
-                               "interpreter's path, such as #!/bin/sh",
+                               "%s: the first line names no interpreter; write #! and the path of "
+                               "the interpreter, such as #!/bin/sh",
                                path)
             .at;
     if (!file_runs(rv_arena_str(arena, interpreter).at))
         return rv_arena_printf(arena,
-                               "%s: its interpreter %.*s does not exist or is not executable; "
+                               "%s: the interpreter %.*s does not exist or is not executable; "
                                "install it or change the first line",
                                path, RV_STR_FMT(interpreter))
             .at;
@@ -104,11 +106,10 @@ static const char *line_wrong(struct rv_arena *arena, const char *path, struct r
     if (!is_env(interpreter) || name.len == 0 || name.at[0] == '-' ||
         memchr(name.at, '=', name.len) != NULL || search_finds(arena, name, search))
         return NULL;
-    return rv_arena_printf(
-               arena,
-               "%s: its interpreter \"%.*s\" was not found in PATH; install it or change "
-               "the first line",
-               path, RV_STR_FMT(name))
+    return rv_arena_printf(arena,
+                           "%s: the interpreter \"%.*s\" was not found in PATH; install it or "
+                           "change the first line",
+                           path, RV_STR_FMT(name))
         .at;
 }
 
@@ -120,8 +121,8 @@ static const char *text_wrong(struct rv_arena *arena, const char *path, struct r
     if (memchr(head.at, '\0', head.len) != NULL || head.at[0] == 0x7f)
         return NULL;
     return rv_arena_printf(arena,
-                           "%s: is a script whose first line does not begin with #!; add a first "
-                           "line with #! and the interpreter's path, such as #!/bin/sh",
+                           "%s is a script without a #! line; add #! and the path of the "
+                           "interpreter as the first line, such as #!/bin/sh",
                            path)
         .at;
 }
@@ -135,7 +136,7 @@ static const char *head_wrong(struct rv_arena *arena, const char *path, struct r
     struct rv_str line = {head.at + 2, (size_t)((end ? end : head.at + head.len) - head.at) - 2};
     if (line.len > 0 && line.at[line.len - 1] == '\r')
         return rv_arena_printf(arena,
-                               "%s: its lines end with CR LF, and the CR becomes part of the "
+                               "%s: the lines end with CR LF, and the CR becomes part of the "
                                "interpreter's name; run sed -i 's/\\r$//' %s",
                                path, path)
             .at;

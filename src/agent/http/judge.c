@@ -263,7 +263,7 @@ static void fail_status(struct rv_http_order *order, const struct rv_outbound_an
 {
     const char *hint = "";
     if (answer->status < 400)
-        hint = ", a redirect; `redirect: true` in the workflow follows redirects";
+        hint = ", a redirect; to follow redirects, set `redirect: true` in the workflow";
     else if (answer->other_request)
         hint = " after a redirect";
     struct rv_str title = rv_arena_printf(&order->arena, "%.*s %s: status %d%s",
@@ -271,7 +271,7 @@ static void fail_status(struct rv_http_order *order, const struct rv_outbound_an
                                           hint);
     *failure = (struct rv_runtime_failure){
         .type = RV_STR(ERROR_TYPE "communication"),
-        .title = title.at != NULL ? title : RV_STR("an error status"),
+        .title = title.at != NULL ? title : RV_STR("the response has an error status"),
         .detail = failure_detail(order, answer),
         .status = answer->status,
         .transient = status_passes(answer->status),

@@ -58,7 +58,7 @@ static bool scalar_text(struct rv_http_order *order, const struct rv_json *value
 static const char *kind_of(const struct rv_json *value)
 {
     return value->type == RV_JSON_NULL     ? "null"
-           : value->type == RV_JSON_ARRAY  ? "a list with a value of another type"
+           : value->type == RV_JSON_ARRAY  ? "a list with other values"
            : value->type == RV_JSON_NUMBER ? "a number"
            : value->type == RV_JSON_BOOL   ? "true or false"
                                            : "an object";
@@ -92,8 +92,10 @@ static bool pairs_make(struct rv_http_order *order, const struct rv_json *pairs,
     for (uint32_t i = 0; i < pairs->len; i++) {
         struct rv_str name = rv_json_str(&pairs->u.members[i].key);
         if (!pair_add(order, to, first, name, &pairs->u.members[i].value))
-            return WRONG(order, "%s: \"%.*s\" must be a string, a number, true or false, not %s",
-                         what, RV_STR_FMT(name), kind_of(&pairs->u.members[i].value));
+            return WRONG(
+                order,
+                "%s: \"%.*s\" must be a string, a number, true, false, or a list of these, not %s",
+                what, RV_STR_FMT(name), kind_of(&pairs->u.members[i].value));
     }
     return true;
 }
@@ -280,7 +282,7 @@ static bool secret_read(struct rv_http_order *order, const struct rv_http_secret
         return wrong_set(order, ERROR_TYPE "authentication", 401, false,
                          rv_arena_printf(&order->arena,
                                          "the secret \"%.*s\" cannot be read (%s); store it in a "
-                                         "file of that name in the folder of --secrets%s",
+                                         "file with that name in the --secrets folder%s",
                                          RV_STR_FMT(name), rv_err_text(err),
                                          secrets->self == NULL
                                              ? ", and start the server with --secrets FOLDER"
@@ -298,7 +300,7 @@ static bool property_read(struct rv_http_order *order, const struct rv_json *fro
     if (ret_text->at == NULL)
         return wrong_set(
             order, ERROR_TYPE "authentication", 401, false,
-            rv_arena_printf(&order->arena, "the credentials need `%s` as a string", name));
+            rv_arena_printf(&order->arena, "the credentials must contain the string `%s`", name));
     return true;
 }
 

@@ -46,8 +46,8 @@ struct rv_str rv_http_secret_refusal(void *folder, struct rv_arena *arena, struc
 {
     if (folder == NULL)
         return rv_arena_printf(arena,
-                               "this server has no secrets: store \"%.*s\" in a file of that name, "
-                               "and start the server with --secrets FOLDER",
+                               "this server has no secrets: store \"%.*s\" in a file with that "
+                               "name, and start the server with --secrets FOLDER",
                                RV_STR_FMT(name));
     struct rv_str path = rv_arena_printf(arena, "%s/%.*s", (const char *)folder, RV_STR_FMT(name));
     if (path.at == NULL || access(path.at, F_OK) == 0)

@@ -269,15 +269,15 @@ const char *rv_exchange_cure(const char *url, CURLcode code)
         return "nothing was sent: the server's certificate must be valid for this name and issued "
                "by a certificate authority of the system or of the file in REEVE_CA_FILE";
     if (code == CURLE_SSL_CONNECT_ERROR)
-        return "nothing was sent: for a server without TLS write http:// in its address";
+        return "nothing was sent: if the server does not use TLS, write http:// in its address";
     if (not_http(code))
-        return "the answer is not HTTP: if the server uses TLS write https:// in its address; "
-               "otherwise it is not a Reeve server: set REEVE_URL to the address that \"reeve "
+        return "the response is not HTTP. If the server uses TLS, write https:// in its address. "
+               "Otherwise it is not a Reeve server: set REEVE_URL to the address that \"reeve "
                "serve\" prints";
     if (closed_at_once(code) && strncasecmp(url, "http:", 5) == 0)
-        return "the server closed the connection, and may or may not have received the call: if "
-               "it uses TLS write https:// in its address";
-    return "the server may or may not have received the call";
+        return "the server closed the connection, and may or may not have received the request; if "
+               "the server uses TLS, write https:// in its address";
+    return "the server may or may not have received the request";
 }
 
 static bool unix_good(const char *path)

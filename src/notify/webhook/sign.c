@@ -56,15 +56,15 @@ static const char *key_read(struct rv_str text, struct secret *secret)
         return "a secret must begin with " PREFIX;
     struct rv_str code = {text.at + prefix, text.len - prefix};
     if (code.len == 0 || code.len % 4 != 0 || code.len / 4 * 3 > sizeof secret->key)
-        return "after " PREFIX " a secret must have 16 to 64 bytes in base64, as printed by "
-               "`openssl rand -base64 32`";
+        return "after " PREFIX ", a secret must consist of 16 to 64 bytes in base64, as printed by "
+                               "`openssl rand -base64 32`";
     int bytes = EVP_DecodeBlock(secret->key, (const unsigned char *)code.at, (int)code.len);
     size_t padding = (size_t)(code.at[code.len - 1] == '=') +
                      (size_t)(code.at[code.len - 1] == '=' && code.at[code.len - 2] == '=');
     if (bytes < 0 || (size_t)bytes < KEY_BYTES_MIN + padding ||
         (size_t)bytes - padding > KEY_BYTES_MAX)
-        return "after " PREFIX " a secret must have 16 to 64 bytes in base64, as printed by "
-               "`openssl rand -base64 32`";
+        return "after " PREFIX ", a secret must consist of 16 to 64 bytes in base64, as printed by "
+                               "`openssl rand -base64 32`";
     secret->bytes = (size_t)bytes - padding;
     return NULL;
 }
@@ -115,7 +115,7 @@ enum rv_err rv_secrets_parse(struct rv_str text, struct rv_secrets **ret_secrets
         text = (struct rv_str){text.at + used, text.len - used};
     }
     if (wrong == NULL && secrets->count == 0)
-        wrong = "it contains no secret";
+        wrong = "the file contains no secret";
     if (wrong == NULL) {
         *ret_secrets = secrets;
         return RV_OK;

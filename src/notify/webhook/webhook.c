@@ -96,7 +96,7 @@ static void webhook_answered(void *user, const struct rv_outbound_answer *answer
     bool answered = answer->outcome == RV_OUTCOME_ANSWERED;
     int status = answer->status;
     char why[64];
-    snprintf(why, sizeof why, "it answered with status %d", status);
+    snprintf(why, sizeof why, "the webhook responded with status %d", status);
     struct rv_notice_result result = {
         .task = sending->notice->task,
         .number = sending->notice->number,
@@ -160,8 +160,8 @@ static enum rv_err request_submit(struct rv_webhook *webhook, struct sending *se
 static struct rv_str why_of(enum rv_err err)
 {
     if (err == RV_ERR_REFUSED)
-        return RV_STR("there is no signing secret for its destination: add a secret to the file of "
-                      "--webhook-secret-file");
+        return RV_STR("there is no signing secret for the destination: add a secret to the file "
+                      "given with --webhook-secret-file");
     return rv_str_of(rv_err_text(err));
 }
 

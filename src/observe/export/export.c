@@ -110,7 +110,8 @@ static void export_answered(void *user, const struct rv_outbound_answer *answer)
     export->again = !answered || status_passes(answer->status);
     export->retry_after_ms = answered ? answer->retry_after_ms : -1;
     if (answered)
-        snprintf(export->why, sizeof export->why, "it answered with status %d", answer->status);
+        snprintf(export->why, sizeof export->why, "the collector responded with status %d",
+                 answer->status);
     else
         snprintf(export->why, sizeof export->why, "%.*s", RV_STR_FMT(answer->why));
     bool put = rv_mailbox_put(&export->words, &export->answer);

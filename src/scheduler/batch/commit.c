@@ -261,11 +261,12 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
         .kind = RV_COMMAND_PARK, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = work->broken ? RV_ALERT_UNREADABLE : RV_ALERT_OFFENDER;
     park.u.park.message =
-        work->broken ? rv_arena_printf(
-                           s->batch.arena,
-                           "its rows are damaged: the next change would violate the rule that %s",
-                           work->broken)
-                     : rv_str_of(rv_err_text(work->outcome));
+        work->broken
+            ? rv_arena_printf(
+                  s->batch.arena,
+                  "the task's rows are damaged: the next change would violate the rule that %s",
+                  work->broken)
+            : rv_str_of(rv_err_text(work->outcome));
     struct rv_view view = {.task = before};
     enum rv_verdict verdict = rv_decide(&view, &park, s->batch.arena, plan);
     if (verdict != RV_DECIDED || !plan->changed) {

@@ -462,7 +462,7 @@ static enum rv_err work_late_load(struct rv_scheduler *s, struct work *work, uin
     return err;
 }
 
-#define OVER_LIMIT "one change of the task exceeds a limit of Reeve"
+#define OVER_LIMIT "a change of the task exceeds a limit of Reeve"
 
 static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t seed,
                              enum rv_verdict verdict)
@@ -471,12 +471,13 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
         .kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
     park.u.park.alert = RV_ALERT_UNREADABLE;
     park.u.park.message =
-        work->too_large ? RV_STR("its steps need more memory than the server has: give the server "
-                                 "more memory, then resubmit the task")
-        : work->broken
-            ? rv_arena_printf(s->batch.arena, "its rows violate the rule that %s", work->broken)
-        : verdict == RV_OVER_LIMIT ? RV_STR(OVER_LIMIT "; none of its rows is damaged")
-                                   : RV_STR("its rows do not match its definition");
+        work->too_large ? RV_STR("the task's steps need more memory than the server has: give the "
+                                 "server more memory, then resubmit the task")
+        : work->broken ? rv_arena_printf(s->batch.arena, "the task's rows violate the rule that %s",
+                                         work->broken)
+        : verdict == RV_OVER_LIMIT
+            ? RV_STR(OVER_LIMIT "; none of its rows is damaged")
+            : RV_STR("the task's rows do not match the definition of its workflow");
     if (!work->too_large && (work->broken || verdict != RV_OVER_LIMIT))
         s->damaged_at = s->batch.now;
     struct rv_view view;
@@ -574,8 +575,8 @@ static enum rv_err work_unreadable(struct rv_scheduler *s, struct work *work,
     plan->err = verdict == RV_OVER_LIMIT ? RV_ERR_LIMIT : RV_ERR_CORRUPT;
     plan->message = verdict == RV_OVER_LIMIT
                         ? RV_STR(OVER_LIMIT)
-                        : RV_STR("the task's rows or its definition cannot be read: see its "
-                                 "alerts, and repair what they name");
+                        : RV_STR("the rows of the task or the definition of its workflow cannot be "
+                                 "read: repair the damage described in the task's alerts");
     return err;
 }
 

@@ -201,8 +201,8 @@ static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
     if (all >= RV_SELECTIONS_MAX)
         return call_refuse(
             p->call, RV_ERR_LIMIT,
-            RV_STR("the maximum number of selections is reached: ended selections are "
-                   "deleted like finished tasks (serve --retain), or after 30 days"));
+            RV_STR("the maximum number of selections is reached: the server deletes selections "
+                   "without a running command after --retain (30 days if it is forever)"));
     select->row.id = rv_id_make(&s->ids, s->batch.now);
     select->row.tasks = (uint32_t)select->count;
     select->row.picked.at = s->batch.now;

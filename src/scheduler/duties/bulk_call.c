@@ -19,7 +19,7 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
     if (selection->begun.at != 0)
         return call_refuse(p->call, RV_ERR_REFUSED,
                            call_printf(p->call,
-                                       "this selection has a command already: %s%s; create a new "
+                                       "this selection already has a command: %s%s; create a new "
                                        "selection for another command",
                                        rv_bulk_verb_text(selection->verb),
                                        selection->stopped.at != 0 ? ", which was stopped"

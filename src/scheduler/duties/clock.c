@@ -17,7 +17,7 @@ static struct rv_str clock_message(struct rv_scheduler *s, int64_t ahead)
                            "Correct the machine's clock. If it is correct, %s",
                            (long long)(ahead > 0 ? ahead : -ahead) / RV_SECOND_MS,
                            ahead > 0 ? "ahead of" : "behind",
-                           ahead > 0 ? "restart the server: it then uses the wall clock"
+                           ahead > 0 ? "restart the server, which then uses the wall clock"
                                      : "stop the server and run `reeve clock reset --store FILE`");
 }
 

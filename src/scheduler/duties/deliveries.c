@@ -339,7 +339,7 @@ static enum rv_err pick_take(struct rv_scheduler *s, const struct rv_book_pick *
     if (!rv_book_expire(&s->deliveries->book, pick->task, s->batch.now, &verdict))
         return RV_OK;
     return verdict_write(s, &verdict,
-                         RV_STR("all deliveries to its destination have failed for a day"));
+                         RV_STR("all deliveries to the destination have failed for a day"));
 }
 
 static enum rv_err deliveries_plan(struct rv_scheduler *s)
@@ -364,7 +364,7 @@ static enum rv_err deliveries_plan(struct rv_scheduler *s)
 
 /* ---- the operator's retry ---- */
 
-#define ON_ITS_WAY RV_STR("the delivery of its messages was already restarted")
+#define ON_ITS_WAY RV_STR("the webhook delivery has already been restarted")
 
 /* All that the alerts' webhook was not told; the walk finds them. */
 static enum rv_err alerts_retry(struct rv_scheduler *s, struct pending *p,
@@ -401,9 +401,10 @@ static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     if (alert.kind != RV_ALERT_UNDELIVERABLE)
         return call_refuse(
             p->call, RV_ERR_REFUSED,
-            call_printf(p->call,
-                        "only an alert `undeliverable` can be retried; for this alert: %.*s",
-                        RV_STR_FMT(rv_alert_cure(&alert, cure))));
+            call_printf(
+                p->call,
+                "only alerts of kind `undeliverable` can be retried; the cure for this alert: %.*s",
+                RV_STR_FMT(rv_alert_cure(&alert, cure))));
     if (alert_is_unheard(&alert))
         return alerts_retry(s, p, &alert);
     err = s->store->ops->list_deliveries(s->store, s->batch.arena, alert.task, RV_STR_NONE, none, 1,

@@ -95,23 +95,22 @@ static const char *const statements[] = {
     ORPHANS(message),
     ORPHANS(history),
     ORPHANS(delivery) " AND NOT alert",
-    "SELECT task, 'an alert is on its way to the operators'' webhook that is not there' "
-    "FROM delivery WHERE alert AND task NOT IN (SELECT id FROM alert)",
+    "SELECT task, 'a delivery to the alert webhook refers to an alert that does not exist' FROM "
+    "delivery WHERE alert AND task NOT IN (SELECT id FROM alert)",
     ORPHANS(tag),
     ORPHANS(error_type),
     /* Else it is not found by them, or by others. */
-    "SELECT id, 'the tags of this task are not those by which it is found' FROM task "
-    "WHERE tags IS NOT NULL AND (SELECT count(*) FROM tag WHERE tag.task = task.id) <> "
-    "CASE WHEN json_valid(tags) THEN (SELECT count(*) FROM json_each(tags)) ELSE -1 END",
-    "SELECT id, 'this task is not found by the type of its error' FROM task "
-    "WHERE json_valid(ifnull(undo_error, error)) AND "
-    "typeof(json_extract(ifnull(undo_error, error), '$.type')) = 'text' AND NOT EXISTS "
-    "(SELECT 1 FROM error_type e WHERE e.task = id AND substr('/' || "
-    "(ifnull(undo_error, error) ->> '$.type'), -1 - length(e.type)) = '/' || e.type)",
+    "SELECT id, 'the tags of this task do not match the table tag' FROM task WHERE tags IS NOT "
+    "NULL AND (SELECT count(*) FROM tag WHERE tag.task = task.id) <> CASE WHEN json_valid(tags) "
+    "THEN (SELECT count(*) FROM json_each(tags)) ELSE -1 END",
+    "SELECT id, 'the table error_type has no row for the error of this task' FROM task WHERE "
+    "json_valid(ifnull(undo_error, error)) AND typeof(json_extract(ifnull(undo_error, error), "
+    "'$.type')) = 'text' AND NOT EXISTS (SELECT 1 FROM error_type e WHERE e.task = id AND "
+    "substr('/' || (ifnull(undo_error, error) ->> '$.type'), -1 - length(e.type)) = '/' || e.type)",
     /* Else the same key would make a second task. */
-    "SELECT id, 'the submitter''s key of this task does not lead to it' FROM task "
-    "WHERE submission_key IS NOT NULL AND NOT EXISTS "
-    "(SELECT 1 FROM submission_key k WHERE k.key = submission_key AND k.task = task.id)",
+    "SELECT id, 'the table submission_key has no row for the idempotency key of this task' FROM "
+    "task WHERE submission_key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM submission_key k WHERE "
+    "k.key = submission_key AND k.task = task.id)",
 };
 
 enum rv_err rv_store_sqlite_check(struct rv_store *base,

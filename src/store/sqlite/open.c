@@ -28,7 +28,7 @@
 enum { CHECKPOINT_PAGES = 2000 };
 /* A link that somebody laid where a file of ours is to be would have us write another's. */
 #define LINK_FORMAT                                                                                \
-    "has a symbolic link in place of its %s, which is not followed: remove it, or give "           \
+    "has a symbolic link in place of its %s, which is not followed: remove the link, or give "     \
     "another --store"
 #define FULL_TEXT "cannot be opened because the disk is full; free up disk space and start again"
 
@@ -106,9 +106,9 @@ static enum rv_err fail_in_use(const struct opening *opening, int fd)
     opening->fault->pid = lock_pid(fd);
     if (opening->fault->pid == 0)
         return fail(opening, RV_ERR_IN_USE,
-                    "is used by a server: stop it, or give another --store");
+                    "is used by a server: stop the server, or give another --store");
     return fail(opening, RV_ERR_IN_USE,
-                "is used by a server (pid %lld): stop it, or give another --store",
+                "is used by a server (pid %lld): stop the server, or give another --store",
                 (long long)opening->fault->pid);
 }
 
@@ -189,8 +189,8 @@ static enum rv_err file_create(const struct opening *opening)
         fd = open(opening->path, O_RDWR | O_CLOEXEC);
         if (fd < 0 && errno == ENOENT)
             return fail(opening, RV_ERR_REFUSED,
-                        "is a symbolic link to a file that does not exist: remove it, or give "
-                        "another --store");
+                        "is a symbolic link to a file that does not exist: remove the link, or "
+                        "give another --store");
     }
     if (fd < 0)
         return fail_errno(opening, "cannot be opened", errno);
@@ -544,8 +544,8 @@ static enum rv_err schema_prepare(const struct opening *opening)
                     version, rv_sqlite_version_newest());
     if (opening->there && version < rv_sqlite_version_newest())
         return fail(opening, RV_ERR_VERSION,
-                    "has schema version %d, and this program has version %d: start `reeve serve` "
-                    "on it once to migrate it",
+                    "has schema version %d, and this program requires version %d: start `reeve "
+                    "serve` with this store once to migrate it",
                     version, rv_sqlite_version_newest());
     err = id_read(opening);
     if (err == RV_OK)

@@ -45,15 +45,15 @@ static const struct {
     [RV_PLACE_FILE_CHANGED - 1] =
         {"the store's file ",
          " was truncated or overwritten by another program. Nothing is written any more. Stop the "
-         "server: it saves the whole store under the same name with .saved, if it still has it. "
-         "Then move the store and its log (the same name with -wal) away, put the saved file, or a "
-         "backup, in the store's place, and start the server again"},
+         "server: if it still has all data of the store, it saves the store under the same name "
+         "with .saved. Then move the store and its log (the same name with -wal) away, put the "
+         "saved file, or a backup, in the store's place, and start the server again"},
     [RV_PLACE_LOG_CHANGED - 1] =
         {"the log of the store ",
          " (the same name with -wal) was truncated or overwritten by another program. Nothing is "
-         "written any more. Stop the server: it saves the whole store under the same name with "
-         ".saved, if it still has it. Then move the store and its log away, put the saved file, or "
-         "a backup, in the store's place, and start the server again"},
+         "written any more. Stop the server: if it still has all data of the store, it saves the "
+         "store under the same name with .saved. Then move the store and its log away, put the "
+         "saved file, or a backup, in the store's place, and start the server again"},
 };
 
 static char *text_of(const char *before, const char *path, const char *after)
@@ -215,8 +215,8 @@ static enum rv_err log_move(struct rv_sqlite *store, struct rv_store_sqlite_save
     if (err == RV_OK && store->frames != 0)
         err = RV_ERR_FULL;
     if (err != RV_OK)
-        snprintf(saved->why, sizeof saved->why, "the log cannot be moved into the file: %s",
-                 rv_err_text(err));
+        snprintf(saved->why, sizeof saved->why,
+                 "the log cannot be merged into the store's file: %s", rv_err_text(err));
     return err;
 }
 
