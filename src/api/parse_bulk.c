@@ -60,8 +60,8 @@ bool rv_parse_select(struct rv_parser *parser, const struct rv_request_line *req
         return false;
     return request->args_count > 0 ||
            rv_refuse_http(parser, 400,
-                          "the filter is missing; give one, such as state=error (--state error): "
-                          "the filters are those of GET /v1/tasks and `reeve tasks`");
+                          "the request has no filter; give at least one filter of GET /v1/tasks or "
+                          "`reeve tasks`, such as state=error (--state error)");
 }
 
 bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *request,
@@ -93,9 +93,10 @@ bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *reque
                          RV_STR_FMT(rv_buf_str(&parser->scratch)));
     }
     if (bulk->abandon && bulk->verb != RV_COMMAND_CANCEL)
-        return rv_refuse(parser, RV_ERR_INVALID, "\"abandon\" is only for \"cancel\"");
+        return rv_refuse(parser, RV_ERR_INVALID, "\"abandon\" is valid only with \"cancel\"");
     if (bulk->by_hand && bulk->verb != RV_COMMAND_CANCEL && bulk->verb != RV_COMMAND_UNDO)
-        return rv_refuse(parser, RV_ERR_INVALID, "\"byHand\" is only for \"undo\" and \"cancel\"");
+        return rv_refuse(parser, RV_ERR_INVALID,
+                         "\"byHand\" is valid only with \"undo\" and \"cancel\"");
     return !bulk->abandon || rv_body_need(parser, &body, "reason", bulk->word.reason);
 }
 

@@ -220,12 +220,12 @@ bool rv_parse_submit(struct rv_parser *parser, const struct rv_request_line *req
                          "into the items of \"tasks\"");
     if (tasks != NULL && submit->wait_ms != 0)
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "wait is only for a single task; for several tasks use GET "
-                         "/v1/tasks/{task}?wait= for each");
+                         "wait is valid only for a single task; for several tasks, send GET "
+                         "/v1/tasks/{task}?wait= for each task");
     if (tasks != NULL && request->key.at != NULL)
-        return rv_refuse_http(
-            parser, 400,
-            "Idempotency-Key is only for a single task; give each of \"tasks\" its own \"key\"");
+        return rv_refuse_http(parser, 400,
+                              "Idempotency-Key is valid only for a single task; give each of "
+                              "\"tasks\" its own \"key\"");
     submit->batch = tasks != NULL;
     submit->count = tasks ? count : 1;
     submit->items = RV_NEW_ARRAY(parser->arena, struct rv_submission, submit->count);

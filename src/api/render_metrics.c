@@ -56,7 +56,7 @@ static void tasks_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     const char *name = "reeve_submissions_total";
     head(buf, name, "counter",
-         "Submissions by result; known: the idempotency key already existed.");
+         "Submissions by result. known: a task with the idempotency key already existed.");
     labelled(buf, name, "result", "accepted", counts->submissions_accepted);
     labelled(buf, name, "result", "known", counts->submissions_known);
     labelled(buf, name, "result", "refused", counts->submissions_refused);
@@ -91,11 +91,11 @@ static void attempts_put(struct rv_buf *buf, const struct rv_counts *counts)
     labelled(buf, name, "class", "permanent", counts->failures_permanent);
     name = "reeve_replies_total";
     head(buf, name, "counter",
-         "Replies by result; taken: recorded by this call or an earlier one.");
+         "Replies by result. taken: recorded by this call or an earlier call.");
     labelled(buf, name, "result", "taken", counts->replies_taken);
     labelled(buf, name, "result", "refused", counts->replies_refused);
     histogram(buf, "reeve_hand_out_wait_seconds",
-              "Time from when a step is ready until it is dispatched.", &counts->hand_out_wait);
+              "Time from the readiness of a step to its dispatch.", &counts->hand_out_wait);
     histogram(buf, "reeve_attempt_seconds", "Duration of attempts, from dispatch to end.",
               &counts->attempt);
 }
@@ -119,12 +119,13 @@ static void decisions_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     const char *name = "reeve_long_decisions_seconds_total";
     plain(buf, "reeve_long_decisions_total", "counter",
-          "Decisions whose expressions exceeded their time slice in a batch.",
+          "Decisions whose expressions exceeded the time slice of a batch.",
           counts->long_decisions);
     plain(buf, "reeve_long_decisions_open", "gauge",
-          "Decisions beyond their time slice that are still being evaluated.",
+          "Decisions that exceeded the time slice and are still being evaluated.",
           counts->long_decisions_open);
-    head(buf, name, "counter", "Time spent outside batches on decisions beyond their time slice.");
+    head(buf, name, "counter",
+         "Time spent outside batches on decisions that exceeded the time slice.");
     rv_buf_printf(buf, "%s ", name);
     seconds_add(buf, counts->long_decisions_us);
     rv_buf_add_char(buf, '\n');

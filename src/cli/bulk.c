@@ -373,10 +373,10 @@ static int bulk_begin(struct cli *cli)
         return cli_tell(cli, CLI_USAGE, "--rate %s: must be N/s with a whole number from 1 to %d",
                         rate, RV_BULK_RATE_MAX);
     if (cli_has(cli, CLI_OPTION_ABANDON) && strcmp(about.command, "cancel") != 0)
-        return cli_tell(cli, CLI_USAGE, "--abandon is only for cancel; leave it out");
+        return cli_tell(cli, CLI_USAGE, "--abandon is valid only with cancel; omit it");
     if (cli_has(cli, CLI_OPTION_BY_HAND) && strcmp(about.command, "cancel") != 0 &&
         strcmp(about.command, "undo") != 0)
-        return cli_tell(cli, CLI_USAGE, "--by-hand is only for undo and cancel; leave it out");
+        return cli_tell(cli, CLI_USAGE, "--by-hand is valid only with undo and cancel; omit it");
     int code = cli_abandon_check(cli);
     if (code == CLI_DONE)
         code = cli_late_seen_read(cli, &about);
@@ -396,9 +396,9 @@ int cli_bulk(struct cli *cli)
     bool fresh = cli_has(cli, CLI_OPTION_RATE) || cli_has(cli, CLI_OPTION_ABANDON) ||
                  cli_has(cli, CLI_OPTION_BY_HAND);
     if ((status || hold) && fresh)
-        return cli_tell(cli, CLI_USAGE,
-                        "--rate, --abandon and --by-hand are only for a new bulk command; leave "
-                        "them out");
+        return cli_tell(
+            cli, CLI_USAGE,
+            "--rate, --abandon and --by-hand are valid only for a new bulk command; omit them");
     if (status)
         return bulk_status(cli);
     return hold ? bulk_hold(cli) : bulk_begin(cli);

@@ -174,7 +174,7 @@ static int keys_revoke(struct cli *cli)
     if (cli_has(cli, CLI_OPTION_JSON))
         cli_json_print(answer.text);
     else
-        printf("%s revoked: further requests with it are refused\n", cli->words.args[1]);
+        printf("%s revoked: further requests with this key are refused\n", cli->words.args[1]);
     return CLI_DONE;
 }
 
@@ -191,6 +191,7 @@ int cli_keys(struct cli *cli)
             "\"%s\": unknown command for keys; commands: reeve keys add ROLE, reeve keys revoke ID",
             args[0]);
     if (cli_has(cli, CLI_OPTION_STORE))
-        return cli_tell(cli, CLI_USAGE, "--store is only for \"add\" and \"revoke\"; leave it out");
+        return cli_tell(cli, CLI_USAGE,
+                        "--store is valid only with \"add\" and \"revoke\"; omit it");
     return keys_list(cli);
 }

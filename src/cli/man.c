@@ -93,22 +93,33 @@ static void command_add(struct rv_buf *buf, const struct cli_command *command)
 }
 
 #define HEAD                                                                                       \
-    ".SH NAME\nreeve \\- runs tasks that span several services to completion, or undoes "          \
-    "them\n.SH SYNOPSIS\n.B reeve\n.I COMMAND\n[\\fIARGUMENT\\fR ...] [\\fIOPTION\\fR ...]\n.SH "  \
-    "DESCRIPTION\nReeve runs the steps of a task on agents, retries failed steps, undoes tasks "   \
-    "that cannot complete, survives the crash of any component, and raises alerts for conditions " \
-    "that need an operator.\nOptions may precede or follow arguments; \\fB\\-\\-\\fR ends them; "  \
-    "\\fB\\-\\-name=value\\fR is the same as \\fB\\-\\-name value\\fR.\n.SH COMMANDS\n"
+    ".SH NAME\n"                                                                                   \
+    "reeve \\- runs tasks that span several services to completion, or undoes them\n"              \
+    ".SH SYNOPSIS\n.B reeve\n.I COMMAND\n[\\fIARGUMENT\\fR ...] [\\fIOPTION\\fR ...]\n"            \
+    ".SH DESCRIPTION\n"                                                                            \
+    "Reeve runs the steps of a task on agents, retries failed steps, undoes tasks that cannot "    \
+    "complete, survives the crash of any component, and raises alerts for conditions that need "   \
+    "an operator.\n"                                                                               \
+    "Options may precede or follow arguments; \\fB\\-\\-\\fR ends them; "                          \
+    "\\fB\\-\\-name=value\\fR is the same as \\fB\\-\\-name value\\fR.\n"                          \
+    ".SH COMMANDS\n"
 
 #define TAIL                                                                                       \
-    ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\nthe task failed or was undone\n.TP\n2\nusage error, "  \
-    "or invalid input\n.TP\n3\ntask, workflow, alert or file not found\n.TP\n4\nrefused in this "  \
-    "state or for this API key, or a port or store is in use\n.TP\n5\nthe server is unreachable "  \
-    "or not ready, or a store cannot be used\n.TP\n6\nthe task needs an operator\n.SH "            \
-    "ENVIRONMENT\n.TP\nREEVE_URL\naddress of the server, unless \\-\\-url is "                     \
-    "given\n.TP\nREEVE_API_KEY\nAPI key for all requests\n.TP\nREEVE_CA_FILE\ncertificates to "    \
-    "verify an https server with, instead of the system\\(aqs\n.TP\nNO_COLOR\ndisables colours "   \
-    "if set and not empty\n.PP\nEach option of \\fBreeve serve\\fR has an environment variable; "  \
+    ".SH EXIT STATUS\n"                                                                            \
+    ".TP\n0\ndone\n"                                                                               \
+    ".TP\n1\nthe task failed or was undone\n"                                                      \
+    ".TP\n2\nusage error, or invalid input\n"                                                      \
+    ".TP\n3\ntask, workflow, alert or file not found\n"                                            \
+    ".TP\n4\nrefused in this state or for this API key, or a port or store is in use\n"            \
+    ".TP\n5\nthe server is unreachable or not ready, or a store cannot be used\n"                  \
+    ".TP\n6\nthe task needs an operator\n"                                                         \
+    ".SH ENVIRONMENT\n"                                                                            \
+    ".TP\nREEVE_URL\naddress of the server, unless \\-\\-url is given\n"                           \
+    ".TP\nREEVE_API_KEY\nAPI key for all requests\n"                                               \
+    ".TP\nREEVE_CA_FILE\ncertificates to verify an https server with, instead of the "             \
+    "system\\(aqs\n"                                                                               \
+    ".TP\nNO_COLOR\ndisables colours if set and not empty\n"                                       \
+    ".PP\nEach option of \\fBreeve serve\\fR has an environment variable; "                        \
     "the option takes precedence.\n"
 
 void cli_man_write(struct rv_buf *buf)

@@ -35,7 +35,7 @@ static int workflow_show(struct cli *cli)
     struct rv_str path = cli_workflow_path(cli, workflow);
     if (cli_has(cli, CLI_OPTION_LIMIT) || cli_has(cli, CLI_OPTION_AFTER))
         return cli_tell(cli, CLI_USAGE,
-                        "--limit and --after are only for the list; leave them out");
+                        "--limit and --after are valid only for the list; omit them");
     if (path.at == NULL)
         return cli_tell(cli, CLI_USAGE, "%.*s: must be NAMESPACE/NAME or NAMESPACE/NAME:VERSION",
                         RV_STR_FMT(workflow));

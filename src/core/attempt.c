@@ -339,7 +339,7 @@ static struct rv_str error_timeout(struct draft *d, const struct rv_step *step)
                            "{\"type\":\"" ERROR_TYPE "timeout\",\"status\":408,"
                            "\"title\":\"The agent did not answer in time\","
                            "\"detail\":\"attempt %u: %s %s passed\"}",
-                           step->attempt, lease ? "its lease until" : "complete-by", at);
+                           step->attempt, lease ? "lease end" : "complete-by", at);
 }
 
 /* The server was absent: the step is repeated, at random within a time, and no failure counted. */

@@ -76,11 +76,11 @@ static enum rv_verdict refuse_hindered(struct draft *d)
                                "can only continue forward",
                                number, RV_STR_FMT(step->reference),
                                number == task->pivot ? "was passed" : "may have been carried out"));
-    return refuse(
-        d, rv_arena_printf(d->arena,
-                           "step %u, %.*s, may have had an effect and declares no compensation: "
-                           "with --by-hand the undo stops at this step, and you undo it by hand",
-                           number, RV_STR_FMT(step->reference)));
+    return refuse(d, rv_arena_printf(
+                         d->arena,
+                         "step %u, %.*s, may have had an effect and declares no compensation: with "
+                         "--by-hand the undo stops at this step, and you undo the step by hand",
+                         number, RV_STR_FMT(step->reference)));
 }
 
 /* Under way: the same command once more; where it was one step's alone, it is the task's now. */

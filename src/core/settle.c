@@ -229,10 +229,11 @@ static enum rv_verdict refuse_live(struct draft *d, const struct rv_step *step)
         return RV_DECIDED;
     rv_instant_text(done ? rv_time_earlier(step->wake_at, step->lease_until) : step->lease_until,
                     at);
-    return refuse(d, rv_arena_printf(d->arena,
-                                     "instance %.*s was asked to stop attempt %u of the step, has "
-                                     "not replied and may still run it: settle the step from %s on",
-                                     RV_STR_FMT(step->instance), step->attempt, at));
+    return refuse(
+        d, rv_arena_printf(d->arena,
+                           "instance %.*s was asked to stop attempt %u of the step, has not "
+                           "replied and may still run the attempt: settle the step at or after %s",
+                           RV_STR_FMT(step->instance), step->attempt, at));
 }
 
 static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)

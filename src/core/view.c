@@ -19,7 +19,7 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
     if (step->number == 0 || step->number > task->last_number)
         return "the number of a step is at most the last step number of the task";
     if ((step->direction == RV_UNDO) != (step->undoes != 0))
-        return "a step refers to a step that it undoes if and only if it is part of a compensation";
+        return "the steps of a compensation, and no other steps, refer to the step that they undo";
     if (step->kind == RV_KIND_CALL && step->agent.at == NULL)
         return "a call has the name of its agent";
     if (step->undo_way > 1 + (uint32_t)RV_UNDO_PIVOT)

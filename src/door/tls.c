@@ -89,10 +89,10 @@ static const char *certificate_set(SSL_CTX *context, struct rv_str cert, struct 
     else if (secret == NULL)
         why = "--tls-key is not a private key in PEM format without a password";
     else if (X509_check_private_key(own, secret) != 1)
-        why = "the key does not match the certificate: give the key that belongs to the first "
-              "certificate of --tls-cert, which must be the server's own";
+        why = "the key does not match the first certificate in --tls-cert: the first certificate "
+              "must be that of the server, and --tls-key must be its key";
     else if (X509_cmp_current_time(X509_get0_notAfter(own)) < 0)
-        why = "the certificate has expired: get a new one";
+        why = "the certificate has expired: install a new certificate";
     else if (SSL_CTX_use_certificate(context, own) != 1 ||
              SSL_CTX_use_PrivateKey(context, secret) != 1)
         why = "the certificate or its key is too weak, or of a type that TLS does not support";

@@ -351,7 +351,7 @@ static struct node *wrong_count(struct parser *p, struct rv_str name, size_t off
     }
     return parse_fail(p, RV_ERR_INVALID, offset, "`%.*s` takes %.*s argument%s, not %u%s",
                       RV_STR_FMT(name), RV_STR_FMT(takes), last == 1 ? "" : "s", (unsigned)count,
-                      last > 1 ? "; they are separated by \";\"" : "");
+                      last > 1 ? "; separate the arguments with \";\"" : "");
 }
 
 static struct node *unknown_function(struct parser *p, struct rv_str name, size_t offset,

@@ -34,7 +34,7 @@ struct json_reader {
     struct rv_json few[STACK_FEW];
 };
 
-_Static_assert(sizeof(struct rv_json) == 16, "a struct rv_json must stay small");
+_Static_assert(sizeof(struct rv_json) == 16, "struct rv_json must have 16 bytes");
 _Static_assert(sizeof(struct rv_json_member) == 2 * sizeof(struct rv_json),
                "a key followed by its value on the stack has the layout of a member");
 

@@ -48,7 +48,7 @@ static enum rv_err entry_room(struct rv_egress *egress)
     return RV_ARRAY_ROOM(egress->entries, egress->count, egress->room) ? RV_OK : RV_ERR_MEMORY;
 }
 
-static const char cure[] = "write it as https://api.example.com, http://172.16.0.7:8080, "
+static const char cure[] = "write the entry as https://api.example.com, http://172.16.0.7:8080, "
                            "https://*.example.com or https://api.example.com/v1";
 
 static enum rv_err entry_invalid(char *why, struct rv_str text, const char *what)

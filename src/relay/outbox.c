@@ -96,7 +96,8 @@ static enum rv_err fail_sqlite(struct rv_relay_fault *fault, const char *path, s
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return fail(fault, RV_ERR_BUSY, path,
-                    "is locked by an open transaction of another program; the relay waits for it");
+                    "is locked by an open transaction of another program; the relay waits for the "
+                    "end of the transaction");
     case SQLITE_NOTADB:
         return fail(
             fault, RV_ERR_CORRUPT, path,
@@ -112,10 +113,10 @@ static enum rv_err fail_sqlite(struct rv_relay_fault *fault, const char *path, s
     case SQLITE_PERM:
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR:
-        return fail(
-            fault, RV_ERR_IO, path,
-            "cannot be used (%s): the relay needs read and write permission for it and its folder",
-            said);
+        return fail(fault, RV_ERR_IO, path,
+                    "cannot be used (%s): the relay needs read and write permission for the file "
+                    "and its folder",
+                    said);
     default: /* no enum, but SQLite's numbers: what is left are our own statements */
         return fail(fault, RV_ERR_INVALID, path,
                     "has an unsuitable table reeve_outbox (%s); create it as shown by \"reeve "
@@ -204,7 +205,7 @@ static enum rv_err count_of(struct rv_outbox *outbox, const char *query, int64_t
     return RV_OK;
 }
 
-#define CURE_PRINT "compare it with the output of \"reeve relay --print\""
+#define CURE_PRINT "compare the table with the output of \"reeve relay --print\""
 
 static enum rv_err column_count(struct rv_outbox *outbox, const char *name, int64_t *ret_count,
                                 struct rv_relay_fault *fault)

@@ -25,7 +25,7 @@ void rv_row_check_age(struct rv_arena *arena, struct rv_row *row, int64_t now)
     row->why = rv_arena_printf(
         arena,
         RV_ROW_OLD_WHY
-        " it is %lld days old, but the server keeps idempotency keys for only 30 days. Check "
+        " the row is %lld days old, but the server keeps idempotency keys for only 30 days. Check "
         "whether a task with its key exists; if none does, set created_at to now and error to NULL",
         (long long)((now - row->created_at) / RV_DAY_MS));
 }

@@ -35,6 +35,6 @@ int rv_lock_check(const char *path)
     if (pid > 0)
         snprintf(who, sizeof who, " (pid %lld)", pid);
     rv_log_refusal("reeve serve",
-                   "%s is used by a server%s: stop the server, or give another --store", path, who);
+                   "%s is used by a server%s: stop the server, or use another --store", path, who);
     return rv_err_exit(RV_ERR_IN_USE);
 }

@@ -55,10 +55,11 @@ enum rv_err rv_load_secrets(struct rv_load *load, const struct rv_json *use)
     for (uint32_t i = 0; i < names->len && err == RV_OK; i++) {
         size_t item = rv_load_push_index(load, i);
         if (!is_secret_name(rv_json_str(&names->u.items[i])))
-            return rv_load_invalid(load, NULL,
-                                   "a secret's name consists of letters, digits, - _ . and has at "
-                                   "most %d bytes; it names a file in the folder of --secrets",
-                                   RV_NAME_BYTES_MAX);
+            return rv_load_invalid(
+                load, NULL,
+                "a secret's name consists of letters, digits, - _ . and has at most %d bytes; it "
+                "is the name of a file in the --secrets folder",
+                RV_NAME_BYTES_MAX);
         rv_load_pop(load, item);
     }
     rv_load_pop(load, path);

@@ -189,8 +189,8 @@ enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task
         if (err == RV_OK && rv_json_get(reeve, RV_STR("noEffect")) != NULL &&
             !rv_str_is(node->agent, "http"))
             err = rv_load_invalid_name(load, RV_STR("noEffect"),
-                                       "noEffect is only for call: http; other agents report the "
-                                       "effect of a failure themselves");
+                                       "noEffect is valid only with call: http; other agents "
+                                       "report the effect of a failure themselves");
         err = rv_load_past(load, err, at);
         if (err == RV_OK)
             err = rv_load_past(load, load_policy(load, reeve, &node->policy), at);

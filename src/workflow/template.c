@@ -159,11 +159,12 @@ static enum rv_err missing_variable(struct rv_load *load, struct rv_str name)
                                "$error is not available here; it is available only in "
                                "catch.do, unless catch.as gives it another name");
     enum rv_variable variable = variable_of(name);
-    const char *cure = variable == RV_VAR_UNDO ? "it is available only in compensate"
-                       : variable == RV_VAR_OUTPUT
-                           ? "it is available only in export.as; in output.as the output is `.`"
-                       : variable == RV_VAR_INPUT ? "the input is `.` here"
-                                                  : "it has no value yet";
+    const char *cure =
+        variable == RV_VAR_UNDO ? "the variable is available only in compensate"
+        : variable == RV_VAR_OUTPUT
+            ? "the variable is available only in export.as; in output.as the output is `.`"
+        : variable == RV_VAR_INPUT ? "the input is `.` here"
+                                   : "the variable has no value yet";
     return rv_load_invalid(load, NULL, "$%.*s is not available here; %s", RV_STR_FMT(name), cure);
 }
 

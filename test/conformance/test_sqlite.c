@@ -37,7 +37,7 @@ static void a_second_server_is_refused_by_pid(void **state)
     struct subject *s = *state;
     char text[128];
     snprintf(text, sizeof text,
-             " is used by a server (pid %d): stop the server, or give another --store",
+             " is used by a server (pid %d): stop the server, or use another --store",
              (int)getpid());
     assert_refused(s->path, RV_ERR_IN_USE, text, getpid());
     bear(s, TASK_BASE); /* the first goes on unharmed */

@@ -144,7 +144,7 @@ static const struct bad bad_documents[] = {
     {"4:9", "$input is not available here; the input is `.`",
      HEAD "do:\n- a:\n    if: $input.a\n    call: x\n"},
     {"4:18", "$secrets is not supported yet", HEAD "do:\n- a:\n    set: {b: '${ $secrets.c }'}\n"},
-    {"4:18", "$undo is not available here; it is available only in compensate",
+    {"4:18", "$undo is not available here; the variable is available only in compensate",
      HEAD "do:\n- a:\n    set: {b: '${ $undo.input }'}\n"},
     {"4:18", "$error is not available here; it is available only in catch.do",
      HEAD "do:\n- a:\n    set: {b: '${ $error.title }'}\n"},

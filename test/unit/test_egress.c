@@ -341,7 +341,7 @@ static void entries_that_are_none_are_refused_with_the_cure(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         char why[RV_EGRESS_WHY_BYTES];
         enum rv_err err = rv_egress_add(egress, rv_str_of(bad[i]), why);
-        if (err != RV_ERR_INVALID || strstr(why, "write it as") == NULL)
+        if (err != RV_ERR_INVALID || strstr(why, "write the entry as") == NULL)
             fail_msg("\"%s\": %s %s", bad[i], rv_err_text(err), why);
     }
     rv_egress_free(egress);

@@ -138,7 +138,7 @@ static void a_word_that_cannot_be_used_does_not_count(void **state)
         {"{\"error\":{\"effect\":\"none\",\"retryAfterMs\":-1}}", "retryAfterMs"},
         {"{\"error\":{\"effect\":\"done\"}}", "effect must be"},
         {"{\"error\":{\"effect\":\"none\",\"transient\":1}}", "transient must be"},
-        {"{\"error\":\"effect none\"}", "error is not an object"},
+        {"{\"error\":\"effect none\"}", "it must be an object"},
         {"{\"error\":{\"effect\":\"none\"},\"more\":1}", NULL},
         {"{\"error\":{\"effect\":\"none\"}}\nbye", NULL},
         {"{\"error\":{\"effect\":\"none\"", NULL},
@@ -321,8 +321,8 @@ static void what_cannot_be_executed_is_told_with_its_cure(void **state)
         {"#!/bin\n", "interpreter /bin does not exist"},
         {"#!/usr/bin/env no-such-language -x\n", "\"no-such-language\" was not found in PATH"},
         {"#!\n", "names no interpreter"},
-        {"echo hello\n", "does not begin with #!"},
-        {"\r\n#!/bin/sh\n", "does not begin with #!"},
+        {"echo hello\n", "is a script without a #! line"},
+        {"\r\n#!/bin/sh\n", "is a script without a #! line"},
         {"", "is empty"},
     };
     char folder[] = "/tmp/reeve-exec-XXXXXX";

@@ -594,7 +594,7 @@ static const struct {
     {"f(1)", RV_ERR_INVALID, 0, "unknown function `f/1`"},
     {"split", RV_ERR_INVALID, 0, "`split` takes 1 argument, not 0"},
     {"range(1;2;3;4)", RV_ERR_INVALID, 0,
-     "`range` takes 1 or 2 or 3 arguments, not 4; they are separated by \";\""},
+     "`range` takes 1 or 2 or 3 arguments, not 4; separate the arguments with \";\""},
     {"def f(a): a; f", RV_ERR_INVALID, 13, "`f` takes 1 argument, not 0"},
     {"break $x", RV_ERR_INVALID, 0,
      "this break is not inside a label $x; write \"label $x | ...\" before it"},

@@ -75,7 +75,7 @@ static const struct {
      HTTP("{method: get, endpoint: 'http://a'}") "    metadata: {reeve: {noEffect: 400}}\n"},
     {"6:30", "noEffect is a list of statuses",
      HTTP("{method: get, endpoint: 'http://a'}") "    metadata: {reeve: {noEffect: [200]}}\n"},
-    {"5:24", "noEffect is only for call: http",
+    {"5:24", "noEffect is valid only with call: http",
      HEAD "do:\n- a:\n    call: x\n    metadata: {reeve: {noEffect: [400]}}\n"},
 };
 

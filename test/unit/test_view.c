@@ -164,9 +164,9 @@ static void a_step_that_breaks_a_rule_is_told(void **state)
     (void)state;
     BREAKS("the number of a step is at most the last step number of the task", done->number = 3);
     BREAKS("the number of a step is at most the last step number of the task", done->number = 0);
-    BREAKS("a step refers to a step that it undoes if and only if it is part of a compensation",
+    BREAKS("the steps of a compensation, and no other steps, refer to the step that they undo",
            done->undoes = 2);
-    BREAKS("a step refers to a step that it undoes if and only if it is part of a compensation",
+    BREAKS("the steps of a compensation, and no other steps, refer to the step that they undo",
            done->direction = RV_UNDO);
     BREAKS("the row of a step has valid values", done->unreadable = true);
     BREAKS("a call has the name of its agent", out->agent = RV_STR_NONE);

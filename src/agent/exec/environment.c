@@ -43,12 +43,11 @@ const char *rv_exec_find(struct rv_arena *arena, const char *name, const char *p
                                    name)
                        .at;
     else if (refused == NULL)
-        *ret_why =
-            rv_arena_printf(
-                arena,
-                "\"%s\" was not found in PATH; install it, or write ./%s for a file in this folder",
-                name, name)
-                .at;
+        *ret_why = rv_arena_printf(arena,
+                                   "\"%s\" was not found in PATH; install the program, or write "
+                                   "./%s for a file in this folder",
+                                   name, name)
+                       .at;
     return NULL;
 }
 

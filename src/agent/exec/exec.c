@@ -268,10 +268,9 @@ static enum rv_err exec_prepare(struct exec *exec, struct rv_exec_fault *fault)
     if (exec->path == NULL)
         return fail(fault, RV_ERR_INVALID, "the command cannot be run: %s", why);
     if (!standard_streams_open() || !slots_open(exec, options->max))
-        return fail(fault, RV_ERR_IO, "file descriptors cannot be opened: %s",
-                    strerrordesc_np(errno));
+        return fail(fault, RV_ERR_IO, "cannot open file descriptors: %s", strerrordesc_np(errno));
     if (rv_keeper_start(&exec->keeper) != RV_OK)
-        return fail(fault, RV_ERR_IO, "processes cannot be started: %s", strerrordesc_np(errno));
+        return fail(fault, RV_ERR_IO, "cannot start processes: %s", strerrordesc_np(errno));
     return RV_OK;
 }
 

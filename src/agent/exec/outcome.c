@@ -73,7 +73,7 @@ static const char *names_wrong(struct rv_arena *arena, const struct rv_json *err
         if (error_names[n] != NULL)
             continue;
         const char *near = rv_suggest(key, error_names);
-        return rv_arena_printf(arena, "the error on stdout has an unknown property \"%.*s\"%s%s%s",
+        return rv_arena_printf(arena, "invalid error on stdout: unknown property \"%.*s\"%s%s%s",
                                RV_STR_FMT(key), near ? "; did you mean \"" : "", near ? near : "",
                                near ? "\"?" : "")
             .at;
@@ -126,23 +126,23 @@ static const char *error_take(struct rv_arena *arena, const struct rv_json *erro
     struct rv_failure said = *failure;
     int64_t status = said.status;
     if (error->type != RV_JSON_OBJECT)
-        return "the error on stdout is not an object";
+        return "invalid error on stdout: it must be an object";
     const char *wrong = names_wrong(arena, error);
     if (wrong != NULL)
         return wrong;
     if (!text_read(arena, error, "type", &said.type))
-        return "type in the error on stdout must be a string";
+        return "invalid error on stdout: type must be a string";
     if (!text_read(arena, error, "title", &said.title) ||
         !text_read(arena, error, "detail", &said.detail))
-        return "title and detail in the error on stdout must be strings";
+        return "invalid error on stdout: title and detail must be strings";
     if (!number_read(error, "status", 999, &status))
-        return "status in the error on stdout must be a number up to 999";
+        return "invalid error on stdout: status must be a number up to 999";
     if (!number_read(error, "retryAfterMs", INT64_C(1) << 53, &said.retry_after_ms))
-        return "retryAfterMs in the error on stdout must be a number of milliseconds";
+        return "invalid error on stdout: retryAfterMs must be a number of milliseconds";
     if (!effect_read(error, &said.effect))
-        return "effect in the error on stdout must be \"none\" or \"unknown\"";
+        return "invalid error on stdout: effect must be \"none\" or \"unknown\"";
     if (!transient_read(error, &said.transient))
-        return "transient in the error on stdout must be true or false";
+        return "invalid error on stdout: transient must be true or false";
     said.status = (int)status;
     *failure = said;
     return NULL;
@@ -247,7 +247,7 @@ void rv_exec_outcome(struct rv_arena *arena, const struct rv_exec_result *result
     case RV_EXEC_FLOODED:
         failure->type = "output-too-large";
         failure->title = "the output is larger than " PAYLOAD_LIMIT_TEXT
-                         "; store it elsewhere and print a reference";
+                         "; store the output elsewhere and print a reference";
         break;
     case RV_EXEC_CANCELLED:
         failure->type = "cancelled";

@@ -288,8 +288,9 @@ static void fail_output(struct rv_http_order *order, const struct rv_outbound_an
                                 RV_STR_FMT(order->method), order->target, wrong);
     else
         title = rv_arena_printf(&order->arena,
-                                err == RV_ERR_LIMIT ? "%.*s %s: the output is larger than 1 MiB"
-                                                    : "%.*s %s: out of memory for the output",
+                                err == RV_ERR_LIMIT
+                                    ? "%.*s %s: the output is larger than 1 MiB"
+                                    : "%.*s %s: out of memory while reading the output",
                                 RV_STR_FMT(order->method), order->target);
     fail(order, answer, title.at != NULL ? title : RV_STR("out of memory"), failure);
     failure->transient = wrong == NULL && err == RV_ERR_MEMORY;

@@ -103,7 +103,7 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
                                        RV_STR_FMT(key->id)));
     if (set->count > 0 && admins_count(s, set, key->id) == 0)
         return call_refuse(p->call, RV_ERR_REFUSED,
-                           RV_STR("it is the last admin key: create another admin key first"));
+                           RV_STR("this is the last admin key: create another admin key first"));
     struct rv_api_key was = {.id = key->id};
     enum rv_err err = rv_api_key_read(s->batch.arena, record, &was);
     if (err == RV_ERR_MEMORY)

@@ -173,7 +173,7 @@ static enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     if (moved && operate->agent.at != NULL) {
         call->err = RV_ERR_BUSY; /* another call has changed what was chosen, or it is unreadable */
         call->message = RV_STR(
-            "the waiting step has changed in the meantime: send the request again");
+            "the waiting step has changed since the request was received: send the request again");
     }
     if (call->err == RV_ERR_REFUSED && rv_task_state_open(work->task->state))
         err = cures_add(s, &call->arena, work, &call->message);

@@ -85,7 +85,7 @@ static enum rv_err item_known(struct rv_scheduler *s, struct rv_call *call,
         return err;
     if (work->task == NULL) {
         refuse(item, RV_ERR_LATE,
-               RV_STR("the task of this key has ended and was deleted after --retain; use a new "
+               RV_STR("the task with this key has ended and was deleted after --retain; use a new "
                       "key for a new task"));
         return RV_OK;
     }

@@ -28,7 +28,7 @@
 enum { CHECKPOINT_PAGES = 2000 };
 /* A link that somebody laid where a file of ours is to be would have us write another's. */
 #define LINK_FORMAT                                                                                \
-    "has a symbolic link in place of its %s, which is not followed: remove the link, or give "     \
+    "has a symbolic link in place of its %s, which is not followed: remove the link, or use "      \
     "another --store"
 #define FULL_TEXT "cannot be opened because the disk is full; free up disk space and start again"
 
@@ -60,7 +60,7 @@ static enum rv_err fail_errno(const struct opening *opening, const char *what, i
     enum rv_err err = number == ENOSPC || number == EDQUOT ? RV_ERR_FULL : RV_ERR_IO;
     if (err == RV_ERR_FULL)
         return fail(opening, err, FULL_TEXT);
-    return fail(opening, err, "%s: %s: correct this or give another --store", what,
+    return fail(opening, err, "%s: %s: correct this or use another --store", what,
                 strerror(number));
 }
 
@@ -70,10 +70,10 @@ static enum rv_err fail_sqlite(const struct opening *opening, enum rv_err err)
     sqlite3 *db = opening->store->db;
     if (err == RV_ERR_BUSY)
         return fail(opening, RV_ERR_IN_USE,
-                    "is open in another program: close that program or give another --store");
+                    "is open in another program: close that program or use another --store");
     opening->fault->foreign = (sqlite3_errcode(db) & 0xff) == SQLITE_NOTADB;
     if (err == RV_ERR_CORRUPT && opening->fault->foreign)
-        return fail(opening, err, "is not a database: give another --store, or restore a backup");
+        return fail(opening, err, "is not a database: use another --store, or restore a backup");
     if (err == RV_ERR_CORRUPT) {
         bool changed = sqlite3_extended_errcode(db) == SQLITE_IOERR_DATA;
         return fail(opening, err, "is damaged (%s): restore it from a backup",
@@ -106,9 +106,9 @@ static enum rv_err fail_in_use(const struct opening *opening, int fd)
     opening->fault->pid = lock_pid(fd);
     if (opening->fault->pid == 0)
         return fail(opening, RV_ERR_IN_USE,
-                    "is used by a server: stop the server, or give another --store");
+                    "is used by a server: stop the server, or use another --store");
     return fail(opening, RV_ERR_IN_USE,
-                "is used by a server (pid %lld): stop the server, or give another --store",
+                "is used by a server (pid %lld): stop the server, or use another --store",
                 (long long)opening->fault->pid);
 }
 
@@ -190,7 +190,7 @@ static enum rv_err file_create(const struct opening *opening)
         if (fd < 0 && errno == ENOENT)
             return fail(opening, RV_ERR_REFUSED,
                         "is a symbolic link to a file that does not exist: remove the link, or "
-                        "give another --store");
+                        "use another --store");
     }
     if (fd < 0)
         return fail_errno(opening, "cannot be opened", errno);
@@ -198,7 +198,7 @@ static enum rv_err file_create(const struct opening *opening)
     struct stat stat;
     bool regular = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
     if (!regular)
-        return fail(opening, RV_ERR_IO, "is not a regular file: give another --store");
+        return fail(opening, RV_ERR_IO, "is not a regular file: use another --store");
     return RV_OK;
 }
 
@@ -229,7 +229,7 @@ static enum rv_err fail_other(const struct opening *opening)
 {
     return fail(opening, RV_ERR_IN_USE,
                 "does not match the log beside it (the same name with -wal), which belongs to "
-                "another store: put that store back, or move the log away");
+                "another store: put the other store back, or move the log away");
 }
 
 static enum rv_err fail_log(const struct opening *opening)
@@ -334,7 +334,7 @@ static enum rv_err loss_settle(const struct opening *opening)
         return fail_sqlite(opening, rv_sqlite_err(store, code));
     if (!store->log_found)
         return fail(opening, RV_OK,
-                    "had no log although it needed one; the changes in the log are lost");
+                    "had no log although the store needs one; the changes in the log are lost");
     return fail(opening, RV_OK,
                 "had a damaged log: the first %u of at least %u pages were intact and are now in "
                 "the file; the changes in the other pages are lost",
@@ -530,17 +530,17 @@ static enum rv_err schema_prepare(const struct opening *opening)
     if (err == RV_OK && !rv_seal_there(store->db))
         return fail(opening, RV_ERR_CORRUPT,
                     "has pages without checksums: another program created it, or its first page is "
-                    "damaged: restore it from a backup, or give another --store");
+                    "damaged: restore it from a backup, or use another --store");
     opening->fault->foreign = err == RV_ERR_NOT_FOUND;
     if (err == RV_ERR_NOT_FOUND)
         return fail(opening, RV_ERR_CORRUPT,
-                    "is the database of another program: give another --store");
+                    "is the database of another program: use another --store");
     if (err != RV_OK)
         return fail_sqlite(opening, err);
     if (version > rv_sqlite_version_newest())
         return fail(opening, RV_ERR_VERSION,
                     "has schema version %d, and this program supports versions up to %d: start the "
-                    "newer reeve that wrote it, or give another --store",
+                    "newer version of reeve that wrote the store, or use another --store",
                     version, rv_sqlite_version_newest());
     if (opening->there && version < rv_sqlite_version_newest())
         return fail(opening, RV_ERR_VERSION,
