@@ -506,9 +506,8 @@ static int secrets_check(const char *folder)
     errno = 0;
     if (folder == NULL || (stat(folder, &about) == 0 && S_ISDIR(about.st_mode)))
         return 0;
-    rv_log_refusal("reeve serve",
-                   "--secrets %s: %s; --secrets must be a folder with one file per secret", folder,
-                   errno != 0 ? strerror(errno) : "not a folder");
+    rv_log_refusal("reeve serve", "--secrets %s: %s; give a folder with one file per secret",
+                   folder, errno != 0 ? strerror(errno) : "not a folder");
     return rv_err_exit(RV_ERR_NOT_FOUND);
 }
 

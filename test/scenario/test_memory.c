@@ -170,7 +170,8 @@ static void one_expression_has_a_limit_of_its_own(void **state)
     struct rv_task_id task = world_submit(w, "greedy", "{}");
     world_settle(w);
     assert_step(w, task, 1, "error");
-    assert_non_null(strstr(world_task(w, task)->error.at, "it needs more than 16 MiB of memory"));
+    assert_non_null(
+        strstr(world_task(w, task)->error.at, "the expression needs more than 16 MiB of memory"));
 }
 
 /* What the steps of one move leave does not add up: the move ends, and another one goes on. */
@@ -221,7 +222,7 @@ static void an_error_that_is_too_large_is_another_error_of_its_step(void **state
 
 static void a_message_of_an_error_that_is_too_large_is_left_out(void **state)
 {
-    expect_error(*state, "says", "it failed, and its message is longer than 64 KiB");
+    expect_error(*state, "says", "the expression failed with a message longer than 64 KiB");
 }
 
 /* What ran is told as far as there is room. A character of such a name takes six in JSON. */

@@ -102,7 +102,7 @@ static void a_result_that_cannot_be_taken_is_kept(void **state)
     assert_true(world_run(w, reply));
     assert_int_equal(reply->err, RV_OK);
     assert_int_equal(item.status, 410);
-    assert_non_null(strstr(item.message.at, "its task cannot be read; it is kept"));
+    assert_non_null(strstr(item.message.at, "its task cannot be read; the reply is kept"));
     assert_int_equal(world_count_late(w, task), 1);
     assert_state(w, task, "error");
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNREADABLE), 1);

@@ -120,9 +120,9 @@ static void a_key_goes_out_as_it_is_or_not_at_all(void **state)
     row.item.key = RV_STR("order \"\xc3\xa4\"\n");
     check(f, row, RV_ROW_WAITS, NULL); /* whether it takes blanks is the server's affair */
     row.item.key = RV_STR("order-\xff");
-    check(f, row, RV_ROW_REFUSED, "not UTF-8");
+    check(f, row, RV_ROW_REFUSED, "not valid UTF-8");
     row.item.key = RV_STR("order-\xed\xa0\x80");
-    check(f, row, RV_ROW_REFUSED, "not UTF-8");
+    check(f, row, RV_ROW_REFUSED, "not valid UTF-8");
 }
 
 static void a_bad_input_is_told_with_its_place(void **state)
