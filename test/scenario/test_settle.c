@@ -204,7 +204,7 @@ static void a_task_that_has_ended_is_undone_by_hand_too(void **state)
     assert_refused(undo(w, task, false), "step 2");
     assert_state(w, task, "processed");
     assert_int_equal(undo(w, task, true)->err, RV_OK);
-    assert_refused(world_settle_step(w, task, 3, RV_FINDING_NOTHING, NULL), "its agent reported");
+    assert_refused(world_settle_step(w, task, 3, RV_FINDING_NOTHING, NULL), "the agent reported");
     assert_int_equal(world_settle_step(w, task, 3, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     world_assert_cures(w, task, "settle-undone:2 settle-all-undone abandon");
     assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
@@ -356,7 +356,7 @@ static void a_compensation_whose_call_fails_is_done_by_hand(void **state)
     world_assert_cures(w, task, cures);
     assert_refused(world_settle_step(w, task, part.step.number, RV_FINDING_UNDONE, NULL),
                    "or settle step 2");
-    assert_refused(world_settle_step(w, task, 2, RV_FINDING_NOTHING, NULL), "its agent reported");
+    assert_refused(world_settle_step(w, task, 2, RV_FINDING_NOTHING, NULL), "the agent reported");
     assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     assert_step(w, task, part.step.number, "cancelled");
     done(w, "one");
