@@ -77,8 +77,8 @@ static void what_is_no_secret_is_refused_with_its_line(void **state)
 {
     (void)state;
     static const char *const wrong[][2] = {
-        {"", "it contains no secret"},
-        {"# nothing\n", "it contains no secret"},
+        {"", "the file contains no secret"},
+        {"# nothing\n", "the file contains no secret"},
         {SECRET "\nhello\n", "line 2"},
         {"whsec_\n", "16 to 64 bytes"},
         {"whsec_AAAA\n", "16 to 64 bytes"},
