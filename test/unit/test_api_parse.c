@@ -163,7 +163,7 @@ static const struct bad bads[] = {
     {"POST", "/v1/tasks", "{\"workflow\":\"a/b\",\"correlationId\":\"\\u200e\"}", 422, "U+200E"},
     {"POST", "/v1/tasks", "{\"tasks\":{}}", 422, "tasks must be an array"},
     {"POST", "/v1/tasks", "{\"tasks\":[],\"key\":\"x\"}", 422, "cannot be combined"},
-    {"POST", "/v1/tasks?wait=PT1S", "{\"tasks\":[]}", 422, "wait is only for a single task"},
+    {"POST", "/v1/tasks?wait=PT1S", "{\"tasks\":[]}", 422, "wait is valid only for a single task"},
     {"POST", "/v1/agents/a/requests", "{}", 422, "instance is missing"},
     {"POST", "/v1/agents/..%2f/requests", "{\"instance\":\"i\"}", 422,
      "agent \"../\": a name begins"},
