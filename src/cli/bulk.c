@@ -65,7 +65,7 @@ static void selection_print(struct cli *cli, const struct rv_json *of)
     word_print(cli, rv_json_get(of, RV_STR("picked")), "selected");
     word_print(cli, rv_json_get(of, RV_STR("begun")), "begun");
     if (cli_int(of, "holdsDropped") > 0)
-        printf("  %lld earlier pauses and resumes are not listed\n",
+        printf("  earlier pauses and resumptions that are not listed: %lld\n",
                (long long)cli_int(of, "holdsDropped"));
     size_t count;
     const struct rv_json *holds = cli_items(of, "holds", &count);

@@ -116,7 +116,7 @@ static enum rv_err target_make(struct rv_target *target, CURLU *base, struct rv_
         return invalid(why, text.len == 0 ? "the URL is empty" : "the URL is longer than 64 KiB");
     if (!bytes_belong(text))
         return invalid(why, "a URL must not contain spaces, control characters, backslashes or "
-                            "bytes above 126; percent-encode them");
+                            "non-ASCII characters; percent-encode them");
     char *copy = rv_str_dup(text); /* the text may have no end of its own */
     *target = (struct rv_target){.url = base != NULL ? curl_url_dup(base) : curl_url()};
     if (copy == NULL || target->url == NULL) {

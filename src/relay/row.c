@@ -80,8 +80,9 @@ void rv_row_check(struct rv_arena *arena, struct rv_row *row, int64_t now)
     if (row->verdict != RV_ROW_WAITS)
         return;
     if (item->key.len == 0)
-        refuse(row, RV_STR("key is empty; without a key, a row could start two tasks. Omit the "
-                           "column, so that the table generates a key"));
+        refuse(row, RV_STR("key is empty; without a key, a row could start two tasks. Set key to a "
+                           "unique value, such as the order number, then set error to NULL. If "
+                           "an INSERT omits key, the table generates a key"));
     else if (item->workflow.len == 0)
         refuse(row,
                RV_STR("workflow is empty; it must be NAMESPACE/NAME or NAMESPACE/NAME:VERSION"));

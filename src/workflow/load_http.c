@@ -378,7 +378,9 @@ enum rv_err rv_load_http(struct rv_load *load, const struct rv_json *task, struc
     const struct rv_json *with;
     enum rv_err err = rv_load_member(load, task, "with", RV_JSON_OBJECT, &with);
     if (err == RV_OK && with == NULL)
-        err = rv_load_invalid(load, NULL, "call: http needs `with`: method and endpoint");
+        err = rv_load_invalid(load, NULL,
+                              "`call: http` needs `with`, which must contain `method` and "
+                              "`endpoint`");
     node->value = RV_NEW(load->arena, struct rv_template);
     if (err != RV_OK || node->value == NULL)
         return err != RV_OK ? err : rv_load_full(load);

@@ -51,8 +51,8 @@ const char *rv_uri_wrong(struct rv_str text, size_t *ret_offset, bool *ret_unsup
                 return "a closing brace without an opening brace";
             inside = false;
         } else if (!inside && !literal_belongs(c)) {
-            return "a URI must not contain spaces, quotes, backslashes, <, >, ^, | or bytes above "
-                   "126; percent-encode them";
+            return "a URI must not contain spaces, control characters, non-ASCII characters or any "
+                   "of \" < > \\ ^ ` |; percent-encode them";
         }
     }
     return inside ? "an opening brace without a closing brace" : NULL;

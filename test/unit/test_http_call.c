@@ -23,7 +23,7 @@ static const struct {
     const char *part;
     const char *yaml;
 } bad[] = {
-    {"3:5", "call: http needs `with`", HEAD "do:\n- a: {call: http}\n"},
+    {"3:5", "`call: http` needs `with`", HEAD "do:\n- a: {call: http}\n"},
     {"5:11", "call: http needs `method`", HTTP("{endpoint: 'http://a'}")},
     {"5:11", "call: http needs `endpoint`", HTTP("{method: get}")},
     {"5:25", "unknown property \"endpiont\" under call: http; did you mean \"endpoint\"?",

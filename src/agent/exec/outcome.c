@@ -136,9 +136,10 @@ static const char *error_take(struct rv_arena *arena, const struct rv_json *erro
         !text_read(arena, error, "detail", &said.detail))
         return "invalid error on stdout: title and detail must be strings";
     if (!number_read(error, "status", 999, &status))
-        return "invalid error on stdout: status must be a number up to 999";
+        return "invalid error on stdout: status must be an integer from 0 to 999";
     if (!number_read(error, "retryAfterMs", INT64_C(1) << 53, &said.retry_after_ms))
-        return "invalid error on stdout: retryAfterMs must be a number of milliseconds";
+        return "invalid error on stdout: retryAfterMs must be a non-negative integer, in "
+               "milliseconds";
     if (!effect_read(error, &said.effect))
         return "invalid error on stdout: effect must be \"none\" or \"unknown\"";
     if (!transient_read(error, &said.transient))
