@@ -275,9 +275,17 @@ static bool piece_was_full(const struct transition *t)
     return undone >= UNDO_PIECE;
 }
 
+/* An operator was called for this wait, and his alert is open. */
+static bool was_called(const struct transition *t, uint32_t head)
+{
+    const struct step_past *past = head != 0 ? history_step(t->past, head) : NULL;
+    return past != NULL && past->row.called && past->row.chained && !t->change->close_alerts;
+}
+
 /* P-02: what is left of a lease keeps an undo waiting for long: the commit in which the wait
  * begins, or which closes the task's alerts, calls an operator. Who has settled the step as done in
- * this wait knows of it; on the way forward the step would have been skipped. */
+ * this wait knows of it; on the way forward the step would have been skipped. If a late `done` puts
+ * another step before the one for which he was called, the next commit calls for that one, too. */
 static void check_wait_called(const struct transition *t)
 {
     const struct rv_task *task = t->task;
@@ -287,8 +295,7 @@ static void check_wait_called(const struct transition *t)
     if (!waits)
         return;
     const struct rv_step *head = &t->steps[task->undo_head - 1];
-    const struct step_past *past = history_step(t->past, head->number);
-    bool told = past != NULL && past->row.called && past->row.chained && !t->change->close_alerts;
+    bool told = was_called(t, head->number) || was_called(t, t->past->row.undo_head);
     for (size_t i = 0; i < t->change->alerts_count; i++)
         told |= t->change->alerts[i].kind == RV_ALERT_NO_AGENT &&
                 t->change->alerts[i].step == head->number;
