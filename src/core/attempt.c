@@ -293,8 +293,8 @@ void revoked_call(struct draft *d, struct rv_step *step)
             rv_arena_printf(
                 d->arena,
                 "instance %.*s of agent %.*s was asked to stop %.*s and has not replied: the undo "
-                "waits for the reply, or for complete-by, %s. After the lease of the attempt has "
-                "ended, `reeve settle` ends the wait",
+                "waits for the reply, or for complete-by, %s. If you settle the step, the undo "
+                "waits only until the lease of the attempt has ended",
                 RV_STR_FMT(step->instance), RV_STR_FMT(step->agent), RV_STR_FMT(step->reference),
                 at));
     }

@@ -119,12 +119,15 @@ bool rv_door_left(const struct rv_door_conn *conn)
 void conn_refuse(struct rv_door_conn *conn, int status, const char *detail)
 {
     const struct rv_door_host *host = &conn->door->options.host;
+    static const struct rv_door_field later = {"Retry-After", {"1", 1}};
     struct rv_buf body;
     rv_buf_init(&body, DOOR_SMALL_BYTES);
     host_over(conn, &conn->request, false);
     host->problem(host->self, conn, status, detail, &body);
     rv_door_answer(conn, &(struct rv_door_answer){.status = status,
                                                   .close = true,
+                                                  .fields = &later,
+                                                  .fields_count = status == 503,
                                                   .type = "application/problem+json",
                                                   .body = &body});
     rv_buf_done(&body);
