@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/time.h"
 #include "client/submit.h"
 #include "sim/check/check.h"
 #include "sim/world/fault.h"
@@ -146,7 +147,17 @@ static void receipt_over(struct world *w, struct client *c, struct exchange *x)
     }
 }
 
-/* I-24: a key has one task, for ever, and no other body gets in under it. */
+/* By the store's clock, which follows a wall clock that jumped while no server ran, the key is old
+ * enough to be forgotten with its task (RULES 1). */
+static bool key_forgotten(struct world *w, struct rv_task_id first, struct rv_task_id second)
+{
+    const int64_t kept_ms = 30 * (int64_t)RV_DAY_MS;
+    bool was_over = history_over(w, first) || history_lacks(w, first);
+    return w->history->swept_by != 0 && was_over &&
+           rv_id_made_at(second) - rv_id_made_at(first) >= kept_ms;
+}
+
+/* I-24: a key has one task as long as it is kept, and no other body gets in under it. */
 static void check_receipt(struct world *w, struct client *c, struct exchange *x,
                           const struct rv_submit_receipt *receipt)
 {
@@ -169,7 +180,7 @@ static void check_receipt(struct world *w, struct client *c, struct exchange *x,
     check_submitted(w, receipt->task, c->name);
     if (rv_task_parse(receipt->task, &task) != RV_OK)
         return; /* check_submitted has said so */
-    bool lost = s->acked && rewind_lost(w, s->task);
+    bool lost = s->acked && (rewind_lost(w, s->task) || key_forgotten(w, s->task, task));
     if (lost && s->task.value != task.value)
         s->other = x->tag == TAG_OTHER;
     if ((x->tag == TAG_OTHER) != s->other)
