@@ -372,7 +372,8 @@ static bool duration_read(struct rv_parser *parser, const struct rv_request_line
         return true;
     if (rv_duration_parse(text, ret_ms) == RV_OK && *ret_ms > 0)
         return true;
-    return rv_refuse_http(parser, 400, "%s=%.*s: must be an ISO 8601 duration such as PT1H", name,
+    return rv_refuse_http(parser, 400,
+                          "%s=%.*s: must be an ISO 8601 duration longer than 0, such as PT1H", name,
                           RV_STR_FMT(text));
 }
 
@@ -387,7 +388,10 @@ static bool tag_read(struct rv_parser *parser, const struct rv_request_line *req
     size_t len = mark != NULL ? (size_t)(mark - text.at) : 0;
     filter->tag_name = (struct rv_str){text.at, len};
     if (mark == NULL || !rv_tag_name_good(filter->tag_name))
-        return rv_refuse_http(parser, 400, "tag=%.*s: must be NAME=VALUE", RV_STR_FMT(text));
+        return rv_refuse_http(
+            parser, 400,
+            "tag=%.*s: must be NAME=VALUE; a name has 1 to 64 letters, digits, ., - and _",
+            RV_STR_FMT(text));
     filter->tag_value = (struct rv_str){mark + 1, text.len - len - 1};
     filter->tag = rv_tag_needle(parser->arena, filter->tag_name, filter->tag_value);
     return filter->tag.at != NULL ||
@@ -423,12 +427,13 @@ static bool filters_fit(struct rv_parser *parser, const struct rv_request_line *
     size_t paging = rv_arg_get(request, "limit").at != NULL;
     if (list->key.at != NULL && request->args_count > 1 + paging)
         return rv_refuse_http(parser, 400,
-                              "key= selects one task and cannot be combined with other filters; "
-                              "omit the other filters");
+                              "key= selects one task and cannot be combined with other filters "
+                              "or with after=; omit them");
     if (filter->agent.at != NULL && filter->by_state && !rv_task_state_open(filter->state))
         return rv_refuse_http(
             parser, 400,
-            "agent= selects open tasks: state= must be a state of open tasks, or omitted");
+            "agent= selects open tasks: state= must be a state of open tasks (pending, processing, "
+            "compensating, error), suspended, or omitted");
     return true;
 }
 

@@ -48,8 +48,8 @@ struct rv_cli_server {
 };
 
 /* The whole of main: finds the command, reads its options, runs it. Gives the exit code:
- * 0 done, 1 the task failed or was undone, 2 usage, 3 not found, 4 refused, 5 unreachable,
- * 6 needs an operator. */
+ * 0 done, 1 the task failed, was undone or was cancelled, 2 usage, 3 not found, 4 refused,
+ * 5 unreachable, 6 needs an operator. */
 int rv_cli_run(int argc, char **argv, const struct rv_cli_server *server);
 
 #endif

@@ -307,8 +307,8 @@ static void list_write(struct rv_buf *buf)
     rv_buf_lit(buf, "\nOptions of commands that call a server:\n");
     options_write(buf, NULL, CLI_COMMON);
     rv_buf_lit(buf, "\n\"reeve help COMMAND\" describes a command. Exit codes: 0 success, 1 the "
-                    "task failed or was undone,\n2 usage, 3 not found, 4 refused, 5 unreachable, 6 "
-                    "the task needs an operator.\n");
+                    "task failed, was\nundone or cancelled, or the store is damaged, 2 usage, 3 "
+                    "not found, 4 refused, 5 unreachable,\n6 the task needs an operator.\n");
 }
 
 void cli_help_write(struct rv_buf *buf, const struct cli_command *command)

@@ -113,8 +113,8 @@ static bool key_find(struct lines *lines, const struct rv_json *input, struct rv
         *ret_key = (struct rv_str){value->u.text, value->len};
     if (ret_key->len == 0) {
         lines->faulty++;
-        fault_tell(lines, lines->line_number, 0, "no key at %s; it must be a string or a number",
-                   pointer);
+        fault_tell(lines, lines->line_number, 0,
+                   "no key at %s; it must be a non-empty string or a number", pointer);
         return false;
     }
     *ret_key = rv_arena_str(&lines->arena, *ret_key);

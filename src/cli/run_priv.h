@@ -14,7 +14,7 @@
 /* Exit codes (cli.h); those of errors stand in the table of base/err.h. */
 enum {
     CLI_DONE = 0,
-    CLI_FAILED = 1, /* the task failed or was undone */
+    CLI_FAILED = 1, /* the task failed, was undone or was cancelled */
     CLI_USAGE = 2,
     CLI_NOT_FOUND = 3,
     CLI_REFUSED = 4,

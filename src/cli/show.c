@@ -157,7 +157,7 @@ static void gap_add(struct shown *shown, int64_t number)
     for (size_t i = 0; between > 0 && i < table->columns; i++)
         cli_table_add(
             table,
-            i == 1 ? rv_arena_printf(&shown->cli->arena, "... %" PRId64 " steps not shown", between)
+            i == 1 ? rv_arena_printf(&shown->cli->arena, "... steps not shown: %" PRId64, between)
                    : RV_STR(""),
             CLI_DIM);
 }
@@ -341,8 +341,8 @@ static int steps_show(struct cli *cli, struct rv_str task, int64_t last, const s
         return code;
     table_print(&shown, "Steps");
     if (shown.left_out > 0)
-        printf("%" PRId64 " steps are not shown: reeve show %.*s --all\n", shown.left_out,
-               RV_STR_FMT(task));
+        printf("Steps that are not shown: %" PRId64 ". For all: reeve show %.*s --all\n",
+               shown.left_out, RV_STR_FMT(task));
     *ret_repeated = shown.repeated;
     return CLI_DONE;
 }

@@ -82,7 +82,7 @@ static void waits_print(struct cli *cli, const struct rv_json *status)
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     int64_t all = cli_int(status, "agentsWaitedFor");
     if (all > (int64_t)count)
-        printf("%lld more agents: reeve agents\n", (long long)all - (long long)count);
+        printf("%lld more: reeve agents\n", (long long)all - (long long)count);
 }
 
 static void circuits_print(struct cli *cli, const struct rv_json *status)

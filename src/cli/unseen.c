@@ -124,7 +124,7 @@ void cli_callees_note(struct cli *cli, const struct cli_callees *callees)
                 RV_STR_FMT(name), RV_STR_FMT(cure));
     }
     if (noted > NOTES_MAX)
-        fprintf(stderr, "note: %zu more agents are not connected\n", noted - NOTES_MAX);
+        fprintf(stderr, "note: more agents that are not connected: %zu\n", noted - NOTES_MAX);
 }
 
 void cli_workflow_note(struct cli *cli, struct rv_str workflow)

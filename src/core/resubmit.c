@@ -116,7 +116,10 @@ static enum rv_verdict parked_find(struct draft *d, const struct rv_step **ret_s
     }
     return *ret_step != NULL
                ? RV_DECIDED
-               : refuse(d, RV_STR("this step is not in error: `reeve show` lists the steps"));
+               : refuse(
+                     d,
+                     RV_STR(
+                         "no matching step in error calls an agent: `reeve show` lists the steps"));
 }
 
 static enum rv_verdict refuse_undo_first(struct draft *d, const struct rv_step *old)

@@ -375,17 +375,17 @@ static void types_take(sqlite3_stmt *statement, struct rv_row *row)
     row->created_at = timed ? created_s * RV_SECOND_MS : 0;
     if (type != SQLITE_NULL && (type != SQLITE_INTEGER || priority < 0 || priority > 9)) {
         row->verdict = RV_ROW_REFUSED;
-        row->why = RV_STR("priority must be 0 to 9, or NULL");
+        row->why = RV_STR("priority must be a whole number from 0 to 9, or NULL");
     } else if (key_type != SQLITE_TEXT && key_type != SQLITE_NULL) {
         row->verdict = RV_ROW_REFUSED;
         row->why = RV_STR("key must be text");
     } else if (sqlite3_column_type(statement, 6) != SQLITE_INTEGER) {
         row->verdict = RV_ROW_REFUSED;
-        row->why = RV_STR("created_at must be a number of seconds since 1970");
+        row->why = RV_STR("created_at must be a whole number of seconds since 1970");
     } else if (!timed) {
         row->verdict = RV_ROW_REFUSED;
-        row->why = RV_STR("created_at must be a time before the year 10000 in seconds since 1970, "
-                          "not milliseconds: correct it, then set error to NULL");
+        row->why = RV_STR("created_at must be a time from 1970 to 9999, in seconds since 1970, not "
+                          "milliseconds: correct it, then set error to NULL");
     }
 }
 

@@ -87,7 +87,7 @@ void rv_row_check(struct rv_arena *arena, struct rv_row *row, int64_t now)
         refuse(row,
                RV_STR("workflow is empty; it must be NAMESPACE/NAME or NAMESPACE/NAME:VERSION"));
     else if (item->priority > PRIORITY_MAX)
-        refuse(row, RV_STR("priority must be 0 to 9"));
+        refuse(row, RV_STR("priority must be a whole number from 0 to 9"));
     else if (text_check(arena, row, "key", item->key, RV_KEY_BYTES_MAX) &&
              text_check(arena, row, "workflow", item->workflow, WORKFLOW_BYTES_MAX) &&
              text_check(arena, row, "correlation_id", item->correlation_id, RV_KEY_BYTES_MAX) &&

@@ -57,8 +57,8 @@ enum rv_err rv_load_secrets(struct rv_load *load, const struct rv_json *use)
         if (!is_secret_name(rv_json_str(&names->u.items[i])))
             return rv_load_invalid(
                 load, NULL,
-                "a secret's name consists of letters, digits, - _ . and has at most %d bytes; it "
-                "is the name of a file in the --secrets folder",
+                "a secret's name begins with a letter or digit, consists of letters, digits, - _ "
+                "and . and has at most %d bytes; it is the name of a file in the --secrets folder",
                 RV_NAME_BYTES_MAX);
         rv_load_pop(load, item);
     }
@@ -259,8 +259,7 @@ static enum rv_err check_pairs(struct rv_load *load, const struct rv_json *with,
     if (pairs == NULL || pairs->type == RV_JSON_OBJECT ||
         (pairs->type == RV_JSON_STRING && rv_is_expression(rv_json_str(pairs))))
         return RV_OK;
-    return rv_load_invalid(load, key, "%s must be an object of strings, or an expression in ${ }",
-                           key);
+    return rv_load_invalid(load, key, "%s must be an object, or an expression in ${ }", key);
 }
 
 /* NULL: nothing. */

@@ -25,9 +25,9 @@ static enum rv_err load_variable(struct rv_load *load, const struct rv_json *cau
     if (err != RV_OK)
         return err;
     if (!is_variable_name(*ret_name))
-        return rv_load_invalid(
-            load, "as",
-            "`as` must be the name of a variable: letters, digits and _, without the $");
+        return rv_load_invalid(load, "as",
+                               "`as` must be the name of a variable without the $: letters, digits "
+                               "and _, not beginning with a digit");
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
         if (rv_str_is(*ret_name, taken[i]))
             return rv_load_invalid(load, "as", "$%s is reserved; choose another name", taken[i]);
@@ -82,10 +82,10 @@ static enum rv_err load_filter(struct rv_load *load, const struct rv_json *caugh
         (void)rv_load_push(load, RV_STR("with"));
         size_t inner = load->path.len;
         if (with->len == 0)
-            RV_TRY(
-                rv_load_invalid(load, NULL,
-                                "`with` needs one of type, status, instance, title, detail; omit "
-                                "`with` to catch every error"));
+            RV_TRY(rv_load_invalid(
+                load, NULL,
+                "`with` needs at least one of type, status, instance, title, detail; omit "
+                "`with` to catch every error"));
         RV_TRY(rv_load_members(load, with, known, "errors.with"));
         RV_TRY(rv_load_past(load, load_filter_text(load, with, "type", &into->type), inner));
         RV_TRY(

@@ -283,7 +283,7 @@ run suspend "$task"
 run show "$task"
 gives "show: a suspended task names its resume" 0 "reeve resume $task*reeve settle $task 2 --done --output null"
 run resubmit "$task" --late-seen 99
-gives "--late-seen: more than there are" 4 "0 late replies, not 99*give --late-seen 0"
+gives "--late-seen: more than there are" 4 "late replies is 0, not 99*give --late-seen 0"
 run resubmit "$task"
 run alerts
 gives "a suspended task calls until it is resumed" 0 "failed*$task"
@@ -364,7 +364,7 @@ run undo "$long" --by-hand
 until_true in_error "$long"
 run show "$long"
 gives "show: the step at which a task stands is never left out" 0 \
-    "first*... 59 steps not shown*one61*59 steps are not shown*reeve settle $long 1 --undone"
+    "first*... steps not shown: 59*one61*Steps that are not shown: 59.*reeve settle $long 1 --undone"
 run tasks --state suspended
 gives "tasks: none is suspended" 0 'No matching tasks.'
 run suspend "$long"

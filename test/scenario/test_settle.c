@@ -301,7 +301,7 @@ static void a_late_reply_of_the_same_batch_was_not_seen(void **state)
     assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, 2, w->mono), RV_OK);
     assert_int_equal(item.status, 410);
     assert_int_equal(world_count_late(w, task), late + 1);
-    assert_refused(operate, "late replies, not");
+    assert_refused(operate, "number of late replies is");
 }
 
 static void a_revoked_pivot_that_did_nothing_is_undone(void **state)

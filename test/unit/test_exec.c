@@ -131,8 +131,8 @@ static void a_word_that_cannot_be_used_does_not_count(void **state)
     } rows[] = {
         {"{\"error\":{\"efect\":\"none\"}}",
          "unknown property \"efect\"; did you mean \"effect\"?"},
-        {"{\"error\":{\"effect\":\"none\",\"type\":7}}", "type must be a string"},
-        {"{\"error\":{\"effect\":\"none\",\"type\":\"\"}}", "type must be a string"},
+        {"{\"error\":{\"effect\":\"none\",\"type\":7}}", "type must be a non-empty string"},
+        {"{\"error\":{\"effect\":\"none\",\"type\":\"\"}}", "type must be a non-empty string"},
         {"{\"error\":{\"effect\":\"none\",\"title\":{}}}", "title and detail"},
         {"{\"error\":{\"effect\":\"none\",\"status\":1000}}", "status must be"},
         {"{\"error\":{\"effect\":\"none\",\"retryAfterMs\":-1}}", "retryAfterMs"},

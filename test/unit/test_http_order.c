@@ -195,8 +195,10 @@ static void what_cannot_be_sent_is_told_without_an_effect(void **state)
         {INPUT(",\"query\":{\"key\":null}"), "\"key\" must be a string, a number, true, false, "
                                              "or a list of these, not null"},
         {INPUT(",\"query\":{\"key\":[1,null]}"), "not a list with other values"},
-        {INPUT(",\"headers\":{\"X\":null}"), "header \"X\" must be a string, not null"},
-        {INPUT(",\"headers\":{\"X\":[\"a\"]}"), "header \"X\" must be a string, not a list"},
+        {INPUT(",\"headers\":{\"X\":null}"),
+         "header \"X\" must be a string, a number, true or false, not null"},
+        {INPUT(",\"headers\":{\"X\":[\"a\"]}"),
+         "header \"X\" must be a string, a number, true or false, not a list"},
         {"{\"method\":\"delete\",\"endpoint\":\"http://a/{id}\"}", "the URI contains { or }"},
         {"{\"method\":\"delete\",\"endpoint\":{\"uri\":\"http://a/${ .id }\"}}",
          "the URI contains { or }"},

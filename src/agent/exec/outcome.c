@@ -131,10 +131,10 @@ static const char *error_take(struct rv_arena *arena, const struct rv_json *erro
     if (wrong != NULL)
         return wrong;
     if (!text_read(arena, error, "type", &said.type))
-        return "invalid error on stdout: type must be a string";
+        return "invalid error on stdout: type must be a non-empty string";
     if (!text_read(arena, error, "title", &said.title) ||
         !text_read(arena, error, "detail", &said.detail))
-        return "invalid error on stdout: title and detail must be strings";
+        return "invalid error on stdout: title and detail must be non-empty strings";
     if (!number_read(error, "status", 999, &status))
         return "invalid error on stdout: status must be an integer from 0 to 999";
     if (!number_read(error, "retryAfterMs", INT64_C(1) << 53, &said.retry_after_ms))

@@ -120,7 +120,7 @@ static void owed_add(char *text, size_t size, int len)
     if (shared.owed_attempts == 0 || len < 0 || (size_t)len >= size)
         return;
     snprintf(text + len, size - (size_t)len,
-             ", and %" PRIu64 " bytes of %" PRIu64 " earlier attempts", shared.owed_bytes,
+             ", and %" PRIu64 " bytes in earlier attempts (%" PRIu64 ")", shared.owed_bytes,
              shared.owed_attempts);
 }
 
@@ -161,7 +161,7 @@ void rv_passing_close(const char *agent)
 {
     char text[TEXT_BYTES_MAX];
     pthread_mutex_lock(&one_writes);
-    snprintf(text, sizeof text, "%" PRIu64 " bytes of stderr of %" PRIu64 " attempts were dropped",
+    snprintf(text, sizeof text, "%" PRIu64 " bytes of stderr were dropped (attempts: %" PRIu64 ")",
              shared.owed_bytes, shared.owed_attempts);
     if (shared.owed_attempts > 0)
         rv_log(RV_LOG_WARNING, "agent", RV_LOG_STR("agent", rv_str_of(agent)),

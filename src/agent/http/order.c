@@ -215,7 +215,8 @@ static bool headers_read(struct rv_http_order *order, const struct rv_json *inpu
         const struct rv_json_member *member = &given->u.members[i];
         struct rv_str name = rv_json_str(&member->key), text;
         if (member->value.type == RV_JSON_NULL || !scalar_text(order, &member->value, &text))
-            return WRONG(order, "header \"%.*s\" must be a string, not %s", RV_STR_FMT(name),
+            return WRONG(order, "header \"%.*s\" must be a string, a number, true or false, not %s",
+                         RV_STR_FMT(name),
                          member->value.type == RV_JSON_ARRAY ? "a list" : kind_of(&member->value));
         if (rv_is_own_header(name))
             return WRONG(order, "header %.*s: " RV_OWN_HEADER_WHY, RV_STR_FMT(name));

@@ -71,11 +71,11 @@ static const char *options_wrong(const struct rv_agent_options *options)
     if (options->instance != NULL && strlen(options->instance) > RV_NAME_BYTES_MAX)
         return "options.instance must have at most 128 bytes";
     if (options->threads < RV_THREADS_NONE || options->threads > AGENT_THREADS_MAX)
-        return "options.threads must be at most 256, or RV_THREADS_NONE";
+        return "options.threads must be 0 to 256, or RV_THREADS_NONE";
     if (options->max < 0 || options->max > RV_CALL_ITEMS_MAX)
-        return "options.max must be 1 to 1000";
+        return "options.max must be 0 to 1000";
     if (options->wait_ms < 0 || options->wait_ms > RV_WAIT_MS_MAX)
-        return "options.wait_ms must be at most 50 s";
+        return "options.wait_ms must be 0 to 50000";
     return NULL;
 }
 

@@ -54,7 +54,7 @@ static enum rv_err late_unseen(struct rv_scheduler *s, const struct rv_call_oper
         return err;
     *ret_message = rv_arena_printf(
         s->batch.arena,
-        "the task has %u late replies, not %u: read them (`reeve show %s`), then give "
+        "the task's number of late replies is %u, not %u: read them (`reeve show %s`), then give "
         "--late-seen %u",
         count, seen, rv_task_text(work->id, id).at, full ? RV_PAGE_ROWS_MAX : count);
     return ret_message->at != NULL ? RV_OK : RV_ERR_MEMORY;

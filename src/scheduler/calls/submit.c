@@ -164,9 +164,12 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct pending *p, size_t 
         return err;
     if (plan->err != RV_OK) {
         bool limit = plan->err == RV_ERR_LIMIT;
-        refuse(item, plan->err,
-               limit ? plan->message
-                     : RV_STR("the workflow's definition cannot be read: publish it again"));
+        refuse(
+            item, plan->err,
+            limit
+                ? plan->message
+                : RV_STR(
+                      "the workflow's definition cannot be read: publish it under a new version"));
         return RV_OK;
     }
     item->task = work->id;
