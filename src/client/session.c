@@ -372,7 +372,7 @@ void rv_session_done(struct rv_session *session, rv_place place, int64_t now, st
     const char *why;
     enum rv_err err = output_check(session, output, &why);
     if (err != RV_OK) {
-        rv_session_log(session, RV_LOG_ERROR, "step %.*s: the output is not JSON: %s",
+        rv_session_log(session, RV_LOG_ERROR, "step %.*s: the output cannot be sent: %s",
                        RV_STR_FMT(seat->attempt.step), why);
         /* Without memory it is not known to be wrong: the step may be tried again. */
         struct rv_session_error error = {.type = RV_STR("agent-output"),

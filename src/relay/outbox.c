@@ -96,8 +96,7 @@ static enum rv_err fail_sqlite(struct rv_relay_fault *fault, const char *path, s
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return fail(fault, RV_ERR_BUSY, path,
-                    "is locked by an open transaction of another program; the relay waits for the "
-                    "end of the transaction");
+                    "is locked by an open transaction of another program: end the transaction");
     case SQLITE_NOTADB:
         return fail(
             fault, RV_ERR_CORRUPT, path,
