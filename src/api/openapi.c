@@ -80,9 +80,9 @@ static const struct {
 static const char about[] =
     "Reeve runs workflows whose steps call remote services, retries failed steps, and undoes tasks "
     "that cannot complete. Guide: docs/guide/api.md. Problem types: docs/guide/problems.md. "
-    "Requests with unknown properties or parameters are refused. Later versions may add properties "
-    "to responses; clients must ignore unknown properties. Until the first API key exists, "
-    "requests from the same machine need none.";
+    "Requests with unknown properties or parameters are refused; only the `error` of a reply may "
+    "have other properties. Later versions may add properties to responses; clients must ignore "
+    "unknown properties. Until the first API key exists, requests from the same machine need none.";
 static const char definition_example[] =
     "document: {dsl: '1.0.3', namespace: shop, name: order, version: '1.0.0'}\n"
     "do:\n"

@@ -37,7 +37,7 @@ int cli_agent(struct cli *cli)
                                       .max = max != NULL ? count_read(max, RV_EXEC_COMMANDS_MAX)
                                                          : 1};
     if (options.max == 0)
-        return cli_tell(cli, CLI_USAGE, "--max %s: must be a number from 1 to %d", max,
+        return cli_tell(cli, CLI_USAGE, "--max %s: must be a whole number from 1 to %d", max,
                         RV_EXEC_COMMANDS_MAX);
     size_t count = cli->words.args_count - 2;
     char **command = RV_NEW_ARRAY(&cli->arena, char *, count + 1);

@@ -39,7 +39,8 @@ static int errno_tell(const struct backup *backup, const char *path, int number)
                         "choose another disk, and repeat the backup",
                         path);
     if (number == ENOENT || number == ENOTDIR)
-        return cli_tell(cli, CLI_NOT_FOUND, "%s: the folder \"%s\" does not exist; create it first",
+        return cli_tell(cli, CLI_NOT_FOUND,
+                        "%s: the folder \"%s\" does not exist, or is not a folder; create it first",
                         path, backup->folder);
     if (number == EACCES || number == EPERM || number == EROFS)
         return cli_tell(cli, CLI_REFUSED, "%s: no permission to write: %s", path, strerror(number));

@@ -71,7 +71,8 @@ static enum rv_err read_answer(struct rv_scheduler *s, struct pending *p)
         return RV_OK;
     call->err = call->arena.refused;
     call->message = call->err == RV_ERR_LIMIT
-                        ? RV_STR("the response is too large: request fewer rows with `limit`")
+                        ? RV_STR("the response is too large: if the request has the parameter "
+                                 "`limit`, request fewer rows")
                         : rv_str_of(rv_err_text(call->err));
     return RV_OK;
 }
