@@ -123,7 +123,7 @@ static const struct bad bad_documents[] = {
     {"3:6", "try needs `catch`", HEAD "do:\n- a: {try: [{b: {call: x}}]}\n"},
     {"5:13", "unknown property \"whne\" under catch; did you mean \"when\"?",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {whne: .x}\n"},
-    {"5:32", "`with` needs one of type",
+    {"5:32", "`with` needs at least one of type",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
           "    catch: {errors: {    with: {}}}\n"},
     {"5:17", "$input is reserved",
@@ -189,9 +189,9 @@ static const struct bad bad_documents[] = {
      HEAD "do:\n- a: {raise: {error: 5}}\n"},
     {"3:15", "switch has no value; it must be a list", HEAD "do:\n- a: {switch: null}\n"},
     {"3:11", "do must be a list, not true or false", HEAD "do:\n- a: {do: true}\n"},
-    {"5:17", "`as` must be the name of a variable: letters, digits and _, without the $",
+    {"5:17", "`as` must be the name of a variable without the $: letters, digits and _",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {as: $e}\n"},
-    {"5:17", "`as` must be the name of a variable: letters, digits and _, without the $",
+    {"5:17", "`as` must be the name of a variable without the $: letters, digits and _",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n    catch: {as: 1e}\n"},
     {"5:43", "parameters of linear are not supported yet",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
