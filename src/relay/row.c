@@ -26,8 +26,8 @@ void rv_row_check_age(struct rv_arena *arena, struct rv_row *row, int64_t now)
         arena,
         RV_ROW_OLD_WHY
         " the row is more than %lld days old, and a server may delete idempotency keys after 30 "
-        "days. Check "
-        "whether a task with its key exists; if none does, set created_at to now and error to NULL",
+        "days. Check whether a task with its key exists; if none does, set created_at to now and "
+        "error to NULL",
         (long long)((now - row->created_at) / RV_DAY_MS));
 }
 
