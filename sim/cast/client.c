@@ -180,7 +180,9 @@ static void check_receipt(struct world *w, struct client *c, struct exchange *x,
     check_submitted(w, receipt->task, c->name);
     if (rv_task_parse(receipt->task, &task) != RV_OK)
         return; /* check_submitted has said so */
-    bool lost = s->acked && (rewind_lost(w, s->task) || key_forgotten(w, s->task, task));
+    bool anew = s->acked && s->task.value != task.value && key_forgotten(w, s->task, task);
+    bool lost = s->acked && (rewind_lost(w, s->task) || anew);
+    w->orders_anew += anew;
     if (lost && s->task.value != task.value)
         s->other = x->tag == TAG_OTHER;
     if ((x->tag == TAG_OTHER) != s->other)

@@ -82,7 +82,7 @@ static void check_alerts(struct world *w)
 static void check_task_count(struct world *w)
 {
     uint32_t lost = clients_lost(w);
-    uint32_t orders = w->orders + check_outbox_orders(w, &lost);
+    uint32_t orders = w->orders + w->orders_anew + check_outbox_orders(w, &lost);
     if (w->history->count > orders || w->history->count + lost < orders)
         world_violate(w, "I-24", "%u tasks were submitted, there are %zu, and %u were lost", orders,
                       w->history->count, lost);

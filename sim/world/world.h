@@ -147,6 +147,7 @@ struct world {
     struct script *script;           /* on the arena */
     struct crossings *crossings;     /* borrowed */
     uint32_t orders;                 /* to be submitted, by all clients */
+    uint32_t orders_anew;            /* that were taken twice, since their keys were forgotten */
     FILE *transcript;                /* borrowed; NULL: nobody reads it */
     const char *violated;            /* the invariant, or NULL */
     char detail[512];
