@@ -58,7 +58,7 @@ static bool version_read(struct rv_http_reader *r, struct rv_str version)
     if (major < '0' || major > '9' || minor < '0' || minor > '9')
         return reader_refuse(r, 400, "the request line does not end with an HTTP version");
     if (major != '1')
-        return reader_refuse(r, 505, "this server supports only HTTP/1.1 and HTTP/1.0");
+        return reader_refuse(r, 505, "this server supports only HTTP/1.0 and HTTP/1.1");
     r->request.minor = minor != '0'; /* a later 1.x can be answered as 1.1 */
     r->request.close = minor == '0';
     return true;
