@@ -78,8 +78,8 @@ static bool agent_polls(struct rv_parser *parser, struct rv_str name)
            (rv_agent_name_good(name) ||
             rv_refuse(
                 parser, RV_ERR_INVALID,
-                "agent \"%.*s\": a name begins with a letter or digit and consists of letters, "
-                "digits, - _ and .",
+                "agent \"%.*s\": a name begins with a letter or digit and contains only letters, "
+                "digits, \"-\", \"_\" and \".\"",
                 RV_STR_FMT(name)));
 }
 

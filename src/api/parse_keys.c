@@ -73,8 +73,8 @@ bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *re
                          "\"agent\" is allowed only with the role agent; omit it");
     if (key->agent.at != NULL && !rv_agent_name_good(key->agent))
         return rv_refuse(parser, RV_ERR_INVALID,
-                         "agent \"%.*s\": a name begins with a letter or digit and consists of "
-                         "letters, digits, - _ and .",
+                         "agent \"%.*s\": a name begins with a letter or digit and contains only "
+                         "letters, digits, \"-\", \"_\" and \".\"",
                          RV_STR_FMT(key->agent));
     if (rv_key_make(parser->arena, key, &call->u.key.secret) != RV_OK)
         return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");

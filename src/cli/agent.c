@@ -27,7 +27,7 @@ int cli_agent(struct cli *cli)
     if (name.len > RV_NAME_BYTES_MAX || !rv_agent_name_good(name))
         return cli_tell(cli, CLI_USAGE,
                         "\"%s\" is not the name of an agent: a name begins with a letter or digit "
-                        "and consists of up to %d letters, digits, - _ and .",
+                        "and consists of up to %d letters, digits, \"-\", \"_\" and \".\"",
                         args[1], RV_NAME_BYTES_MAX);
     if (!cli_address_check(cli))
         return CLI_USAGE;

@@ -59,11 +59,12 @@ static int relay_run(struct cli *cli, const char *database)
                : counts.refused + counts.marked > 0 ? CLI_REFUSED
                                                     : CLI_DONE;
     if (counts.marked > counts.refused + counts.old)
-        return cli_tell(
-            cli, code,
-            "rows that were refused earlier and did not start tasks: %" PRIu64
-            "; their column \"error\" has the reason: correct the rows, then set \"error\" to NULL",
-            counts.marked - counts.refused - counts.old);
+        return cli_tell(cli, code,
+                        "rows that an earlier run refused: %" PRIu64
+                        "; the column \"error\" of each row contains the reason and what to do; "
+                        "after that, set "
+                        "\"error\" to NULL",
+                        counts.marked - counts.refused - counts.old);
     return code;
 }
 

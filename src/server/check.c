@@ -299,7 +299,10 @@ static enum rv_err tasks_check(struct check *check)
         enum rv_err err = check->store->ops->list_tasks(check->store, &check->arena, RV_COLUMNS_ALL,
                                                         &filter, 1, &task, &count, &next);
         if (err == RV_ERR_CORRUPT) {
-            find(check, filter.before, "tasks older than this one cannot be read", CURE_FILE);
+            find(check, filter.before,
+                 filter.before.value != 0 ? "tasks older than this one cannot be read"
+                                          : "the tasks cannot be read",
+                 CURE_FILE);
             return RV_OK;
         }
         if (err != RV_OK || count == 0)

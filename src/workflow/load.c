@@ -220,7 +220,7 @@ static enum rv_err two_members(struct rv_load *load, const struct rv_json *item)
     bool bare = item->u.members[0].value.type == RV_JSON_NULL;
     return rv_load_invalid_name(
         load, second, "indent \"%.*s\" %s: it is a property of the step \"%.*s\"",
-        RV_STR_FMT(second), bare ? "by two more columns" : "as the other properties of its step",
+        RV_STR_FMT(second), bare ? "by two more columns" : "like the other properties of its step",
         RV_STR_FMT(name));
 }
 

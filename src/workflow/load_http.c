@@ -57,8 +57,9 @@ enum rv_err rv_load_secrets(struct rv_load *load, const struct rv_json *use)
         if (!is_secret_name(rv_json_str(&names->u.items[i])))
             return rv_load_invalid(
                 load, NULL,
-                "a secret's name begins with a letter or digit, consists of letters, digits, - _ "
-                "and . and has at most %d bytes; it is the name of a file in the --secrets folder",
+                "a secret's name begins with a letter or digit, contains only letters, digits, "
+                "\"-\", \"_\" and \".\", and has at most %d bytes; it is the name of a file in the "
+                "--secrets folder",
                 RV_NAME_BYTES_MAX);
         rv_load_pop(load, item);
     }

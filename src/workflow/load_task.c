@@ -218,8 +218,8 @@ static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, s
                                   "yet; call an agent by its name");
     if (err == RV_OK && !rv_agent_name_good(node->agent))
         err = rv_load_invalid(load, "call",
-                              "an agent's name begins with a letter or digit, consists of letters, "
-                              "digits, - _ and . and has at most %d bytes",
+                              "an agent's name begins with a letter or digit, contains only "
+                              "letters, digits, \"-\", \"_\" and \".\", and has at most %d bytes",
                               RV_NAME_BYTES_MAX);
     const struct rv_json *with;
     err = rv_load_past(load, err, path);

@@ -73,7 +73,7 @@ static const struct bad bad_documents[] = {
     {"4:3", "indent \"call\" by two more columns: it is a property of the step \"a\"",
      HEAD "do:\n- a:\n  call: x\n"},
     {"5:3",
-     "indent \"with\" as the other properties of its step: it is a property of the step \"a\"",
+     "indent \"with\" like the other properties of its step: it is a property of the step \"a\"",
      HEAD "do:\n- a:\n    call: x\n  with: {b: 1}\n"},
     {"3:3", "this step has no name; write \"- NAME:\" and indent its properties below",
      HEAD "do:\n- call: x\n  with: {b: 1}\n"},
