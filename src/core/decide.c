@@ -277,23 +277,18 @@ static void alerts_drop(struct rv_plan *plan)
     plan->alerts_count = kept;
 }
 
-static bool calls_since(const struct rv_plan *plan, uint32_t number)
+static bool raises(const struct rv_plan *plan, uint32_t number, enum rv_alert_kind kind)
 {
-    for (size_t i = 0; i < plan->alerts_count; i++) {
-        enum rv_alert_kind kind = plan->alerts[i].kind;
-        if (plan->alerts[i].step == number &&
-            (kind == RV_ALERT_NO_AGENT || kind == RV_ALERT_TARGET || kind == RV_ALERT_POSTPONED))
+    for (size_t i = 0; i < plan->alerts_count; i++)
+        if (plan->alerts[i].step == number && plan->alerts[i].kind == kind)
             return true;
-    }
     return false;
 }
 
-static bool poison_told(const struct rv_plan *plan, uint32_t number)
+static bool calls_since(const struct rv_plan *plan, uint32_t number)
 {
-    for (size_t i = 0; i < plan->alerts_count; i++)
-        if (plan->alerts[i].step == number && plan->alerts[i].kind == RV_ALERT_POISON)
-            return true;
-    return false;
+    return raises(plan, number, RV_ALERT_NO_AGENT) || raises(plan, number, RV_ALERT_TARGET) ||
+           raises(plan, number, RV_ALERT_POSTPONED);
 }
 
 /* The alerts of the task are closed, and it goes on. What is still so calls anew: at once, that
@@ -307,7 +302,7 @@ static enum rv_verdict calls_anew(struct draft *d)
         const struct rv_step *seen;
         struct rv_step *step;
         RV_TRY(draft_look(d, task->open[i], &seen));
-        if (seen->deaths >= RV_POISON_DEATHS && !poison_told(d->plan, seen->number))
+        if (seen->deaths >= RV_POISON_DEATHS && !raises(d->plan, seen->number, RV_ALERT_POISON))
             ladder_poison_call(d, seen);
         if (!seen->called || calls_since(d->plan, seen->number))
             continue;

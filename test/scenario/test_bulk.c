@@ -331,15 +331,22 @@ static void stopped_for_good(void **state)
     assert_int_equal(w->bulks_ended, 1);
 }
 
-/* Neither in the batch that writes its end, though its rate would allow it. */
-static void no_task_gets_a_stopped_command(void **state)
+/* Its end is not written yet. */
+static struct rv_task_id stopped_in_a_batch(struct world *w)
 {
-    struct world *w = *state;
     struct rv_task_id selection = select_parked(w);
     asked(w, selection, RV_BULK_BEGIN);
     struct rv_call *stop = bulk_ask(w, selection, RV_BULK_STOP, RATE);
     assert_int_equal(rv_scheduler_run_batch(w->scheduler, &stop, 1, w->mono), RV_OK);
     assert_true(world_finished(stop) && stop->err == RV_OK);
+    return selection;
+}
+
+/* Neither in the batch that writes its end, though its rate would allow it. */
+static void no_task_gets_a_stopped_command(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id selection = stopped_in_a_batch(w);
     int given = resubmitted(w);
     w->now += 500;
     w->mono += 500;
@@ -352,11 +359,7 @@ static void no_task_gets_a_stopped_command(void **state)
 static void a_stop_is_kept_through_a_restart(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id selection = select_parked(w);
-    asked(w, selection, RV_BULK_BEGIN);
-    struct rv_call *stop = bulk_ask(w, selection, RV_BULK_STOP, RATE);
-    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &stop, 1, w->mono), RV_OK);
-    assert_true(world_finished(stop) && stop->err == RV_OK);
+    struct rv_task_id selection = stopped_in_a_batch(w);
     int given = resubmitted(w);
     world_restart(w, 1000);
     world_pass(w, 5000);
