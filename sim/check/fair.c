@@ -1,4 +1,8 @@
-/* I-37: what takes long delays strangers for a bounded time. Beside one batch no more is granted to
+/* I-42: a server that can do nothing sleeps until something happens. Batches of one instant that
+ * take no call, commit nothing and evaluate nothing are few: what one leaves for the next one is
+ * done there, and the clock would not end a longer row of them.
+ *
+ * I-37: what takes long delays strangers for a bounded time. Beside one batch no more is granted to
  * long decisions than a turn of them, however many there are; and a submission whose expressions
  * are short is decided without them: it waits for no turn at all.
  *
@@ -13,6 +17,20 @@
 
 /* One piece of work is not interrupted; a submission is carried by batches that its own are not. */
 enum { PIECE_FUEL = 20000, TURN_FUEL = 100000, CARRIED_MAX = 12 };
+/* Rows that are read in pieces, and walks over tasks of which nothing is due, take some batches. */
+enum { STILL_MAX = 500 };
+
+static void check_still(struct world *w, struct server *s)
+{
+    const struct rv_counts *counts = rv_scheduler_counts(s->scheduler);
+    uint64_t done = counts->calls + counts->fuel_in_batches + counts->fuel_beside + w->commits;
+    s->still = done == s->done && w->now == s->still_at ? s->still + 1 : 0;
+    s->done = done;
+    s->still_at = w->now;
+    if (s->still > STILL_MAX)
+        world_violate(w, "I-42", "%s runs %u batches at one instant in which it does nothing",
+                      s->name, s->still);
+}
 
 static void check_turn(struct world *w, struct server *s)
 {
@@ -36,6 +54,7 @@ static bool is_short(const struct world *w, const struct rv_call_submit *submit)
 void check_fair(struct world *w, struct server *s)
 {
     const struct knobs *k = &w->knobs;
+    check_still(w, s);
     check_turn(w, s);
     /* Where inputs are large, or the walk after a start is long, these delay it. */
     if (w->scenario != NULL || k->turn_fuel < TURN_FUEL || k->payload > 0 || check_few_bytes(w) ||

@@ -65,6 +65,9 @@ struct server {
     int64_t first_now;    /* ... the first time after its start */
     int64_t holds_until;  /* it deletes nothing before (decision 019) */
     uint64_t fuel_beside; /* granted to long decisions by its process, until the last batch */
+    uint64_t done;        /* by its process, until the last batch */
+    int64_t still_at;     /* virtual time of that batch */
+    uint32_t still;       /* batches of that time after which it was the same */
     uint64_t counts_from; /* of those that went well: until some later its queues may lack steps, */
     int64_t counts_bad;   /* and the virtual time at which the store last refused one; 0: never */
 };

@@ -125,6 +125,50 @@ static void heavy_replies_take_turns(void **state)
     assert_int_equal(call->u.replies.next.requests[0].step.task.value, next.value);
 }
 
+/* The rest of the call waits for room in the batch, and the decisions before it for time: without
+ * either the server sleeps. */
+static void replies_behind_long_decisions_have_their_turn(void **state)
+{
+    enum { REPLIES = 20, BUSY_MS = 600, BATCHES_MAX = 100 };
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("then-sums") "do:\n"
+                                           "  - ask: {call: agent}\n"
+                                           "  - sum: {set: {n: '${ [range(20000)] | add }'}}\n");
+    world_publish(w, DOCUMENT("light") "do:\n  - a: {set: {n: 1}}\n");
+    struct rv_call *tasks = submit_many(w, "then-sums", REPLIES);
+    struct rv_task_id ids[REPLIES];
+    for (size_t i = 0; i < REPLIES; i++)
+        ids[i] = tasks->u.submit.items[i].task;
+    struct rv_call *poll = world_poll(w, "agent", "i1", REPLIES);
+    assert_int_equal(poll->u.poll.requests_count, REPLIES);
+    struct rv_reply_item items[REPLIES];
+    for (size_t i = 0; i < REPLIES; i++)
+        items[i] = (struct rv_reply_item){
+            .step = poll->u.poll.requests[i].step,
+            .token = poll->u.poll.requests[i].token,
+            .reply = {.output = RV_STR("{\"is\":\"as it should be\"}")}};
+    w->turn_fuel = 500;
+    w->batch_bytes_max = 64; /* three of the replies */
+    world_restart(w, 1);
+    for (int ms = 0; ms < BUSY_MS; ms++) { /* others have work, and go first */
+        world_submit(w, "light", "{}");
+        world_pass(w, 1);
+    }
+    struct rv_call *call = world_call(w, RV_CALL_REPLIES);
+    call->u.replies.items = items;
+    call->u.replies.count = REPLIES;
+    assert_int_equal(rv_scheduler_run_batch(w->scheduler, &call, 1, w->mono), RV_OK);
+    int batches = 1;
+    for (; rv_scheduler_next_wake(w->scheduler, w->mono) == 0 && batches <= BATCHES_MAX; batches++)
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, NULL, 0, w->mono), RV_OK);
+    assert_in_range(batches, 1, BATCHES_MAX);
+    world_pass(w, 30000);
+    for (size_t i = 0; i < REPLIES; i++) {
+        assert_int_equal(items[i].status, 200);
+        assert_state(w, ids[i], "processed");
+    }
+}
+
 /* More definitions than are kept compiled. */
 static void hundreds_of_workflows_run_side_by_side(void **state)
 {
@@ -471,6 +515,7 @@ int main(void)
         SCENARIO(more_steps_than_one_load_takes_are_all_decided),
         SCENARIO(heavy_tasks_take_turns),
         SCENARIO(heavy_replies_take_turns),
+        SCENARIO(replies_behind_long_decisions_have_their_turn),
         SCENARIO(hundreds_of_workflows_run_side_by_side),
         SCENARIO(a_poll_waits_fifty_seconds_at_most),
         SCENARIO(one_parked_poll_too_many_is_told_so),

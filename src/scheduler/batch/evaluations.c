@@ -51,6 +51,12 @@ bool evaluation_over(const struct evaluation *e)
     return e->state == EVALUATION_OVER;
 }
 
+bool evaluation_waits(const struct rv_scheduler *s, const struct asker *asker)
+{
+    const struct evaluation *e = evaluation_find(s, asker);
+    return e != NULL && !evaluation_over(e);
+}
+
 struct rv_task_id evaluation_task(const struct evaluation *e)
 {
     return e->task;

@@ -79,6 +79,8 @@ void evaluations_done(struct rv_scheduler *s);
 /* NULL: none. */
 struct evaluation *evaluation_find(const struct rv_scheduler *s, const struct asker *asker);
 bool evaluation_over(const struct evaluation *evaluation);
+/* There is one, and it is not over. */
+bool evaluation_waits(const struct rv_scheduler *s, const struct asker *asker);
 struct rv_task_id evaluation_task(const struct evaluation *evaluation);
 /* The `b` of those that are over, of all with that `a` and without a caller: gives their number. */
 size_t evaluations_over(const struct rv_scheduler *s, uint64_t a, uint64_t *ret_b, size_t room);

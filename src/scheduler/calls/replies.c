@@ -203,6 +203,14 @@ static enum rv_err replies_load(struct rv_scheduler *s, const struct pending *p,
     return work_prefetch(s, ids, replies_want(p, from, ids, REPLIES_PIECE));
 }
 
+/* Its decision is under way beside the batches, and takes nothing of what this batch may decide:
+ * else the items behind it would never have their turn. A stop looks at it once more, to refuse. */
+static bool item_waits(const struct rv_scheduler *s, const struct pending *p, size_t i)
+{
+    struct asker asker = {.a = p->call->serial, .b = i + 1};
+    return p->evaluating > 0 && evaluation_waits(s, &asker);
+}
+
 static enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_replies *replies = &p->call->u.replies;
@@ -214,7 +222,7 @@ static enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
     p->bounded = false;
     for (size_t i = 0; err == RV_OK && i < replies->count; i++) {
         const struct rv_reply_item *item = &replies->items[i];
-        if (item->status != 0)
+        if (item->status != 0 || (item_waits(s, p, i) && !s->draining))
             continue;
         if (!batch_has_room(s, p) || !share_lets(s, p, item->step.task) ||
             waits_for_older(s, p->call, item)) {

@@ -32,8 +32,7 @@ static bool item_over(const struct rv_submission *item)
 static bool item_waits(const struct rv_scheduler *s, const struct pending *p, size_t i)
 {
     struct asker asker = {.a = p->call->serial, .b = i + 1};
-    const struct evaluation *evaluation = p->evaluating > 0 ? evaluation_find(s, &asker) : NULL;
-    return evaluation != NULL && !evaluation_over(evaluation);
+    return p->evaluating > 0 && evaluation_waits(s, &asker);
 }
 
 static bool key_wanted(const struct rv_scheduler *s, const struct pending *p, size_t i)
