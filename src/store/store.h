@@ -169,7 +169,8 @@ struct rv_batch {
 /* Who uses the store. Filled by enlist. */
 struct rv_enlistment {
     uint8_t instance;      /* number of this instance, part of its ids */
-    int64_t last_alive_at; /* when any instance last committed or renewed; 0: new store */
+    int64_t last_alive_at; /* when any instance last committed or renewed a role, or the first one
+                              enlisted; 0: new store */
     int64_t open_tasks;
     int64_t open_by_state[RV_TASK_STATE_COUNT];
     bool created; /* the store is new */

@@ -36,6 +36,30 @@ static void a_new_store_says_so_once(void **state)
     assert_int_not_equal(s->enlistment.instance, first);
 }
 
+/* A process that ends before its first commit has not been there: the next one is told of the whole
+ * absence. */
+static void who_commits_nothing_was_not_there(void **state)
+{
+    struct subject *s = *state;
+    s->wall += 5000;
+    bear(s, TASK_BASE);
+    int64_t alive_at = s->wall;
+    for (int i = 0; i < 3; i++) {
+        int64_t now;
+        s->wall += 3600 * 1000;
+        subject_restart(s);
+        assert_int_equal(s->enlistment.last_alive_at, alive_at);
+        assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+        assert_int_equal(now, s->wall);
+        s->ops->rollback(s->store);
+    }
+    bear(s, TASK_BASE + 1);
+    alive_at = s->wall;
+    s->wall += 1000;
+    subject_restart(s);
+    assert_int_equal(s->enlistment.last_alive_at, alive_at);
+}
+
 static void instance_numbers_go_round(void **state)
 {
     struct subject *s = *state;
@@ -770,6 +794,7 @@ int main(void)
 {
     static const struct suite_case cases[] = {
         SUITE_CASE(a_new_store_says_so_once),
+        SUITE_CASE(who_commits_nothing_was_not_there),
         SUITE_CASE(instance_numbers_go_round),
         SUITE_CASE(the_clock_never_goes_back),
         SUITE_CASE(rollback_and_an_open_transaction_leave_nothing),

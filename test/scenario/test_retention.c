@@ -132,12 +132,37 @@ static void a_restart_does_not_end_the_wait(void **state)
     world_close(&w);
 }
 
+/* It ends in its first batch, before or after its commit, and the next one begins the wait, or goes
+ * on with it. */
+static void a_start_that_dies_does_not_end_the_wait(void **state)
+{
+    enum { AWAY_MS = 10 * 3600 * RV_SECOND_MS };
+    (void)state;
+    for (int batches = 0; batches <= 2; batches++) {
+        struct world w;
+        world_open_on(&w, (struct world_ground){.retain_ms = RETAIN_MS});
+        world_publish(&w, eight);
+        struct rv_task_id task = submit(&w, 1, RV_STR_NONE);
+        world_pass(&w, EVERY_MS);
+        world_restart_unlooked(&w, AWAY_MS);
+        for (int i = 0; i < batches; i++)
+            assert_int_equal(rv_scheduler_run_batch(w.scheduler, NULL, 0, w.mono), RV_OK);
+        world_restart(&w, 10);
+        world_pass(&w, AWAY_MS - 1000);
+        assert_true(there(&w, task));
+        world_pass(&w, 70 * RV_SECOND_MS);
+        assert_false(there(&w, task));
+        world_close(&w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest scenarios[] = {
         cmocka_unit_test(it_keeps_up_with_what_ends),
         cmocka_unit_test(keys_go_while_tasks_come),
         cmocka_unit_test(a_restart_does_not_end_the_wait),
+        cmocka_unit_test(a_start_that_dies_does_not_end_the_wait),
     };
     return cmocka_run_group_tests(scenarios, NULL, NULL);
 }

@@ -35,6 +35,7 @@ struct retention {
     int64_t piece_us;      /* when the newest piece of it had ended, by now_us */
     int64_t next_at;
     int64_t held_until; /* nothing is deleted before (decision 019), */
+    bool fresh;         /* this process has found out, and the store does not know yet; */
     bool wait_told;     /* that is among the records of this batch */
     bool held_written;  /* and the store knows */
     int64_t recalled;   /* the epoch of the role in which the store was asked */
@@ -53,9 +54,10 @@ int64_t retention_round_ms(const struct rv_scheduler *s)
 
 void retention_hold(struct rv_scheduler *s, int64_t gone_ms)
 {
-    if (gone_ms >= GONE_MS_MIN)
-        s->retention->held_until = rv_time_add(s->batch.now,
-                                               gone_ms < RV_DAY_MS ? gone_ms : RV_DAY_MS);
+    if (gone_ms < GONE_MS_MIN)
+        return;
+    s->retention->fresh = true;
+    s->retention->held_until = rv_time_add(s->batch.now, gone_ms < RV_DAY_MS ? gone_ms : RV_DAY_MS);
 }
 
 /* The record of a wait; it outlives the process. The key has no meaning. */
@@ -125,12 +127,14 @@ static void round_begin(struct rv_scheduler *s)
                                          .self = s->options.mono.self};
 }
 
-/* A new holder of the role asks whether the one before was to wait; *ret_waits: so is this one. */
+/* A new holder of the role asks whether the one before was to wait; *ret_waits: so is this one. A
+ * wait that begins with this process is in its first commit, whoever holds the role and whatever
+ * this process deletes: with that commit the store forgets how long nobody was there. */
 static enum rv_err wait_plan(struct rv_scheduler *s, bool *ret_waits)
 {
     struct retention *retention = s->retention;
     enum rv_err err = RV_OK;
-    if (retention->recalled != s->supervisor.epoch)
+    if (retention->fresh || retention->recalled != s->supervisor.epoch)
         err = wait_recall(s);
     if (err != RV_OK)
         return err;
@@ -145,10 +149,10 @@ static enum rv_err retention_last(struct rv_scheduler *s)
     struct rv_sweep *sweep = &retention->sweep;
     bool waits;
     retention->wait_told = false;
-    if (!retains(s))
+    if (!retains(s) && !retention->fresh)
         return RV_OK;
     enum rv_err err = wait_plan(s, &waits);
-    if (err != RV_OK || waits || s->batch.now < retention->next_at)
+    if (err != RV_OK || waits || !retains(s) || s->batch.now < retention->next_at)
         return err;
     if (!retention->walking)
         round_begin(s);
@@ -175,7 +179,8 @@ static void retention_act(struct rv_scheduler *s)
 {
     struct retention *retention = s->retention;
     const struct rv_sweep *sweep = s->batch.sweep;
-    retention->held_written = retention->held_written || s->retention->wait_told;
+    retention->held_written = retention->held_written || retention->wait_told;
+    retention->fresh = retention->fresh && !retention->held_written;
     if (sweep == NULL)
         return;
     if (!s->batch.swept || sweep->outcome != RV_OK) { /* from the first one again */

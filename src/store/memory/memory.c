@@ -191,10 +191,11 @@ enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int64_t pid
     for (int i = 0; i < RV_TASK_STATE_COUNT; i++)
         if (rv_task_state_open((enum rv_task_state)i))
             ret_enlistment->open_by_state[i] = store->data->open_by_state[i];
+    if (registry->enlistments == 0) /* else it goes on with the first commit */
+        registry->alive_at = now;
     registry->newest = number;
     registry->enlistments++;
     store->takeovers = store->data->takeovers;
-    registry->alive_at = now;
     /* Two processes with the same boot id are two all the same. */
     store->boot = rv_hash((struct rv_hash_key){3, (uint64_t)registry->enlistments}, boot) | 1;
     registry->instances[number] = (struct instance){.boot = store->boot, .alive_at = now};

@@ -23,6 +23,8 @@ static enum rv_err instance_next(struct rv_sqlite *store, int64_t *ret_number,
     return err;
 }
 
+/* It has committed nothing yet: what the store knows of the time before is the next one's as well,
+ * should this one end here. */
 static enum rv_err instance_write(struct rv_sqlite *store, int64_t number, int64_t enlistment,
                                   struct rv_str boot, int64_t pid, int64_t now)
 {
@@ -36,6 +38,7 @@ static enum rv_err instance_write(struct rv_sqlite *store, int64_t number, int64
     sqlite3_bind_int64(statement, 4, pid);
     rv_sqlite_bind_str(statement, 5, rv_str_of(store->host));
     sqlite3_bind_int64(statement, 6, now);
+    sqlite3_bind_int64(statement, 7, store->created ? now : store->last_alive_at);
     return rv_sqlite_run(store, statement);
 }
 

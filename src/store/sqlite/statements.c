@@ -219,7 +219,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_INSTANCE_REPLACE] = {PLAIN, NULL,
                                  "INSERT OR REPLACE INTO instance(number, enlistment, boot, pid, "
                                  "host, enlisted_at, alive_at, batch) "
-                                 "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?6, 0)"},
+                                 "VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, 0)"},
     [RV_SQL_INSTANCE_COMMIT] = {PLAIN, NULL,
                                 "UPDATE instance SET alive_at = ?2, batch = ?3 WHERE number = ?1"},
     [RV_SQL_INSTANCE_ALIVE] = {PLAIN, NULL, "UPDATE instance SET alive_at = ?2 WHERE number = ?1"},
