@@ -147,11 +147,11 @@ bool rv_key_header_none(struct rv_parser *parser, const struct rv_request_line *
                         const char *what)
 {
     return request->key.at == NULL ||
-           rv_refuse_http(
-               parser, 400,
-               "Idempotency-Key is not supported for this request: repeating the request creates "
-               "another %s; omit the header, and check the result before you repeat the request",
-               what);
+           rv_refuse_http(parser, 400,
+                          "Idempotency-Key is not supported for this request: a repeated request "
+                          "creates another %s; omit the header, and check the result of a request "
+                          "before you repeat it",
+                          what);
 }
 
 static struct rv_str until(struct rv_str *rest, char end)

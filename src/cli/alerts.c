@@ -166,9 +166,9 @@ static int groups_list(struct cli *cli)
     if (groups.count == 0)
         printf("No open alerts.\n");
     if (groups.left_out > 0)
-        printf(
-            "\nAlerts of other groups that are not shown: %llu. To list them: reeve alerts --all\n",
-            (unsigned long long)groups.left_out);
+        printf("\nNumber of alerts whose groups are not shown: %llu. To list all alerts: reeve "
+               "alerts --all\n",
+               (unsigned long long)groups.left_out);
     if (next.len > 0)
         printf("\nThere are more: reeve alerts --after %.*s\n", RV_STR_FMT(next));
     return CLI_DONE;

@@ -120,7 +120,8 @@ static void alerts_print(struct cli *cli, const struct rv_json *status)
         printf("none\n");
     cli_alert_groups_print(cli, items, count, cli_bool(alerts, "more"));
     if (cli_bool(alerts, "more"))
-        printf("Only the newest %lld alerts are counted (+: or more); reeve alerts counts all.\n",
+        printf("Only the newest %lld alerts are counted; a + after a number means \"or more\". "
+               "`reeve alerts` counts all alerts.\n",
                (long long)cli_int(alerts, "open"));
     else if (count > 0)
         printf("Details: reeve alerts\n");

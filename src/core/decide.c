@@ -131,8 +131,8 @@ static void wake_call(struct draft *d, struct rv_step *step)
     if (target.at == NULL && paused)
         draft_alert(d, step->number, RV_ALERT_NO_AGENT,
                     rv_arena_printf(d->arena,
-                                    "an operator has paused agent %.*s, and %.*s waits for it: "
-                                    "`reeve agents resume %.*s` resumes it",
+                                    "an operator has paused agent %.*s, and %.*s waits: `reeve "
+                                    "agents resume %.*s` resumes the agent",
                                     RV_STR_FMT(step->agent), RV_STR_FMT(step->reference),
                                     RV_STR_FMT(step->agent)));
     else if (target.at == NULL)

@@ -269,7 +269,7 @@ gives "submit --watch: each step" 0 'processed*first*processed*second*processed 
 run submit test/two:1.0.0 --input '{"second":"decline"}' --watch
 gives "a task that is undone" 1 'giveBack (undoes 1)*compensated in *: declined: no funds'
 run submit test/two:2.0.0 --input '{"second":"decline"}' --wait
-gives "a task that needs an operator" 6 'error: declined: no funds*The task waits for an operator; for the cause: reeve show'
+gives "a task that needs an operator" 6 'error: declined: no funds*The task waits for an operator. To show the cause: reeve show'
 task=${out%% *}
 task=${task%%$'\n'*}
 run show "$task"

@@ -99,11 +99,11 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
     if (record == NULL)
         return call_refuse(p->call, RV_ERR_NOT_FOUND,
                            call_printf(p->call,
-                                       "there is no such key: %.*s; `reeve keys` lists them",
+                                       "there is no such key: %.*s; `reeve keys` lists the keys",
                                        RV_STR_FMT(key->id)));
     if (set->count > 0 && admins_count(s, set, key->id) == 0)
         return call_refuse(p->call, RV_ERR_REFUSED,
-                           RV_STR("this is the last admin key: create another admin key first"));
+                           RV_STR("no admin key would be left: create another admin key first"));
     struct rv_api_key was = {.id = key->id};
     enum rv_err err = rv_api_key_read(s->batch.arena, record, &was);
     if (err == RV_ERR_MEMORY)

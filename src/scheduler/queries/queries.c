@@ -19,7 +19,7 @@ void no_task_say(struct rv_call *call, struct rv_task_id task)
     char id[RV_ID_TEXT_BYTES];
     call->err = RV_ERR_NOT_FOUND;
     call->message = call_printf(
-        call, "there is no such task: %.*s (finished tasks are deleted after --retain)",
+        call, "there is no such task: %.*s (the server deletes ended tasks after --retain)",
         RV_STR_FMT(rv_task_text(task, id)));
 }
 
