@@ -103,7 +103,8 @@ static void attempts_put(struct rv_buf *buf, const struct rv_counts *counts)
 static void batches_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     plain(buf, "reeve_supervisor_findings_total", "counter",
-          "Tasks that the supervisor changed: expiries, retries, timers.", counts->findings);
+          "Tasks that the supervisor changed because of an expiry, a retry or a timer.",
+          counts->findings);
     plain(buf, "reeve_batches_total", "counter", "Non-empty batches.", counts->batches);
     plain(buf, "reeve_batches_refused_total", "counter", "Batches that the store failed to commit.",
           counts->batches_refused);

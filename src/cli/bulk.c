@@ -153,7 +153,7 @@ int cli_selections(struct cli *cli)
     if (selections.table.count == 0)
         printf("No selections; create one, for example: reeve select --state error\n");
     if (next.len > 0)
-        printf("More: reeve selections --after %.*s\n", RV_STR_FMT(next));
+        printf("To list more: reeve selections --after %.*s\n", RV_STR_FMT(next));
     return CLI_DONE;
 }
 

@@ -135,7 +135,8 @@ static void late_print(struct cli *cli, const struct rv_json *told)
         return;
     cli_late_print(cli, late, late_count);
     if (seen > (int64_t)late_count)
-        printf("%lld more: reeve show %.*s\n", (long long)seen - (long long)late_count,
+        printf("%lld more late replies are not listed. To show all: reeve show %.*s\n",
+               (long long)seen - (long long)late_count,
                RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(told, "task"))));
 }
 

@@ -115,7 +115,7 @@ static void key_print(struct cli *cli, const struct cli_answer *answer)
     fflush(stdout);
     fprintf(stderr,
             "Key %.*s, role %.*s. The key is shown only once. Its holder has the permissions of "
-            "the role.\nClients read it from the variable REEVE_API_KEY.%s\n",
+            "the role.\nClients read the key from the variable REEVE_API_KEY.%s\n",
             RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "id"))),
             RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "role"))),
             cli_bool(&answer->json, "first") ? " From now on the server refuses requests without a "

@@ -405,7 +405,7 @@ gives "bulk: options that make no sense together" 2 '--key is for a single task 
 run submit test/two --lines nowhere.jsonl
 gives "bulk: a file that is not there" 3 'nowhere.jsonl: No such file or directory'
 run tasks --limit 2
-gives "a page says how to go on" 0 'More: reeve tasks --limit 2 --after '
+gives "a page says how to go on" 0 'To list more: reeve tasks --limit 2 --after '
 
 # ---- what tasks are found by ----
 run submit test/two --key k-tagged --tags '{"city":"Bonn","quote":"a\" OR 1=1 --"}'

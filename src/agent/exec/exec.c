@@ -314,7 +314,8 @@ static enum rv_err agent_run(struct exec *exec, struct rv_exec_fault *fault)
                     "the process reeve-keeper has exited, and without this process the agent "
                     "cannot start commands; restart the agent");
     if (result == RV_RESULT_MEMORY)
-        return fail(fault, RV_ERR_IO, "not enough memory or threads for --max %d", options->max);
+        return fail(fault, RV_ERR_IO,
+                    "not enough memory or threads for --max %d; give a lower number", options->max);
     return RV_OK;
 }
 

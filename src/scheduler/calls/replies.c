@@ -118,7 +118,7 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     if (others_step(p->call, work, item->step.number)) {
         item->status = 403;
         item->message = RV_STR(
-            "the step belongs to another agent: this API key may not reply for it");
+            "the step belongs to another agent, for which this API key cannot reply");
         return RV_OK;
     }
     delivery_shown(s, item->step, item->token);

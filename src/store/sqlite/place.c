@@ -44,16 +44,16 @@ static const struct {
                            "Put it back, or stop the server and start it again"},
     [RV_PLACE_FILE_CHANGED - 1] =
         {"the store's file ",
-         " was truncated or overwritten by another program. Nothing is written any more. Stop the "
-         "server: if it still has all data of the store, it saves the store under the same name "
-         "with .saved. Then move the store and its log (the same name with -wal) away, put the "
-         "saved file, or a backup, in the store's place, and start the server again"},
+         " was truncated or overwritten by another program. The server no longer writes to the "
+         "store. Stop the server: if it still has all data of the store, it saves the store under "
+         "the same name with .saved. Then move the store and its log (the same name with -wal) "
+         "away, put the saved file, or a backup, in the store's place, and start the server again"},
     [RV_PLACE_LOG_CHANGED - 1] =
         {"the log of the store ",
-         " (the same name with -wal) was truncated or overwritten by another program. Nothing is "
-         "written any more. Stop the server: if it still has all data of the store, it saves the "
-         "store under the same name with .saved. Then move the store and its log away, put the "
-         "saved file, or a backup, in the store's place, and start the server again"},
+         " (the same name with -wal) was truncated or overwritten by another program. The server "
+         "no longer writes to the store. Stop the server: if it still has all data of the store, "
+         "it saves the store under the same name with .saved. Then move the store and its log "
+         "away, put the saved file, or a backup, in the store's place, and start the server again"},
 };
 
 static char *text_of(const char *before, const char *path, const char *after)
