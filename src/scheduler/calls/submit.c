@@ -193,7 +193,8 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t
     if (workflow == NULL) {
         refuse(item, RV_ERR_NOT_FOUND,
                call_printf(p->call,
-                           "no workflow %.*s/%.*s%s%.*s is published; `reeve workflows` lists them",
+                           "no workflow %.*s/%.*s%s%.*s is published; `reeve workflows` lists the "
+                           "published workflows",
                            RV_STR_FMT(item->space), RV_STR_FMT(item->name),
                            item->version.at ? ":" : "", RV_STR_FMT(item->version)));
         return RV_OK;

@@ -314,8 +314,9 @@ static enum rv_err query_workflow(const struct query *q, struct rv_call *call)
         return RV_OK;
     }
     call->err = RV_ERR_NOT_FOUND;
-    call->message = call_printf(call, "no workflow %.*s is published; `reeve workflows` lists them",
-                                RV_STR_FMT(list->filter.workflow));
+    call->message = call_printf(
+        call, "no workflow %.*s is published; `reeve workflows` lists the published workflows",
+        RV_STR_FMT(list->filter.workflow));
     return RV_OK;
 }
 
