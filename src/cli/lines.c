@@ -210,8 +210,8 @@ static int batch_submit(struct lines *lines)
             lines->name, lines->numbers[0],
             cli_has(lines->cli, CLI_OPTION_KEY_FROM)
                 ? "repeat the command: keys prevent duplicate tasks"
-                : "in future, use --key-from: with keys, you can repeat the command without "
-                  "creating duplicate tasks");
+                : "check which tasks exist before you repeat the command. In future, use "
+                  "--key-from: with keys, a repeated command creates no duplicate tasks");
     return CLI_UNREACHABLE;
 }
 

@@ -133,8 +133,9 @@ static enum rv_verdict refuse_undo_first(struct draft *d, const struct rv_step *
                                              ? "settle it with --done"
                                              : "resubmit with --assume-not-done, or settle it with "
                                                "--done"));
-    return refuse(d, RV_STR("the step is a pivot or declares no compensation: check its effect, "
-                            "undo it by hand, settle it with --undone, then resubmit"));
+    return refuse(
+        d, RV_STR("the step is a pivot or declares no compensation: check the effect of the step, "
+                  "undo the effect by hand, settle the step with --undone, then resubmit"));
 }
 
 /* What the old request may have done stands in the way, or the operator has said what about it. */

@@ -166,7 +166,7 @@ static enum rv_err database_configure(struct rv_outbox *outbox, struct rv_relay_
             return fail_sqlite(fault, outbox->path, outbox->db);
     if (sqlite3_db_readonly(outbox->db, "main") == 1)
         return fail(fault, RV_ERR_IO, outbox->path,
-                    "cannot be written; the relay deletes the rows that it has submitted");
+                    "cannot be written, but the relay must delete the rows that it has submitted");
     return RV_OK;
 }
 

@@ -287,9 +287,10 @@ static enum rv_err log_match(const struct opening *opening)
                     "the store's file was deleted or replaced. Put the file back, or restore a "
                     "backup; to begin with an empty store, remove the lock file");
     if (there && number == RV_COPY_MARK)
-        return fail(opening, RV_ERR_IN_USE,
-                    "is a backup, but the log beside it (the same name with -wal) belongs to an "
-                    "earlier store at this place: move the log away, together with that store");
+        return fail(
+            opening, RV_ERR_IN_USE,
+            "is a backup, but the log beside it (the same name with -wal) belongs to an earlier "
+            "store at this place: move the log to where the file of the earlier store is now");
     if (there && number != 0 && recorded->log && recorded->id != number)
         return fail_other(opening);
     if (!there && number != 0 && recorded->log && recorded->id == number)
