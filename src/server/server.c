@@ -435,8 +435,7 @@ static int keys_load(struct server *server)
     if (err == RV_OK)
         return 0;
     rv_log_refusal("reeve serve", "the API keys cannot be read: %s%s", rv_err_text(err),
-                   err == RV_ERR_CORRUPT ? "; `reeve check` finds the damage and prints the cure"
-                                         : "");
+                   err == RV_ERR_CORRUPT ? "; run `reeve check` to find the cure" : "");
     return rv_err_exit(err);
 }
 

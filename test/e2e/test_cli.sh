@@ -283,7 +283,7 @@ run suspend "$task"
 run show "$task"
 gives "show: a suspended task names its resume" 0 "reeve resume $task*reeve settle $task 2 --done --output null"
 run resubmit "$task" --late-seen 99
-gives "--late-seen: more than there are" 4 "late replies is 0, not 99*give --late-seen 0"
+gives "--late-seen: more than there are" 4 "late replies is 0, not 99*with --late-seen 0"
 run resubmit "$task"
 run alerts
 gives "a suspended task calls until it is resumed" 0 "failed*$task"

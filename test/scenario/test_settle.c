@@ -406,7 +406,7 @@ static void an_inline_step_that_fails_after_the_pivot_is_settled(void **state)
     assert_refused(world_give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}),
                    "3 --done --output null`");
     assert_refused(world_settle_step(w, task, 3, RV_FINDING_NOTHING, NULL),
-                   "has no external effect");
+                   "no effect at a service");
     world_restart(w, 100);
     assert_int_equal(world_settle_step(w, task, 3, RV_FINDING_DONE, "{\"n\":7}")->err, RV_OK);
     struct rv_request request = world_take(w, "three", "i1");

@@ -94,7 +94,7 @@ static const struct bad bad_documents[] = {
     {"4:5", "emit is not supported yet", HEAD "do:\n- a:\n    emit: {event: {}}\n"},
     {"4:5", "listen is not supported yet", HEAD "do:\n- a:\n    listen: {to: {}}\n"},
     {"4:5", "run is not supported yet", HEAD "do:\n- a:\n    run: {workflow: {}}\n"},
-    {"4:5", "run: shell is not supported, since the server", HEAD "do:\n- a:\n    run: {shell: {}}\n"},
+    {"4:5", "run: shell is not supported, since", HEAD "do:\n- a:\n    run: {shell: {}}\n"},
     {"4:11", "call: grpc is not supported yet; call an agent", HEAD "do:\n- a:\n    call: grpc\n"},
     {"4:11", "functions of a catalog", HEAD "do:\n- a:\n    call: log:0.5.2@global\n"},
     {"4:11", "an agent's name", HEAD "do:\n- a:\n    call: a b\n"},
@@ -228,7 +228,7 @@ static const struct bad bad_documents[] = {
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
           "    catch: {errors: {with: {type: 'https://serverlessworkflow.io/spec/1.0.0/errors/"
           "timeot'}}}\n"},
-    {"5:48", "detail and details are the same member",
+    {"5:48", "`detail` and `details` are the same member",
      HEAD "do:\n- a:\n    try: [{b: {call: x}}]\n"
           "    catch: {errors: {with: {detail: x,         details: y}}}\n"},
     {"3:20", "$__loc__ is not supported", HEAD "do:\n- a: {set: {b: '${ $__loc__ }'}}\n"},
