@@ -254,8 +254,12 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
     if (finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE && !step->undone)
         return refuse(
             d,
-            RV_STR("the agent reported that the request was done: settle the step with --done and "
-                   "the reported output, or with --undone after you have undone the effect"));
+            step->direction == RV_FORWARD
+                ? RV_STR(
+                      "the agent reported that the request was done: settle the step with --done "
+                      "and the reported output, or with --undone after you have undone the effect")
+                : RV_STR("the agent reported that the request was done: settle the step with "
+                         "--done and the reported output"));
     if ((past || gone) && finding != RV_FINDING_DONE && step->direction == RV_FORWARD)
         RV_TRY(refuse_unquiet(d));
     if (d->plan->err != RV_OK)
