@@ -157,8 +157,9 @@ static void duty_reply_error(struct rv_runtime *runtime, rv_place place, int64_t
 
 static void reply_cancelled(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
-    struct rv_session_error error = {.type = RV_STR("cancelled"),
-                                     .title = RV_STR("stopped before the next try, as requested")};
+    struct rv_session_error error = {
+        .type = RV_STR("cancelled"),
+        .title = RV_STR("a stop was requested before the next try of the attempt")};
     duty_reply_error(runtime, place, now, &error);
 }
 
@@ -416,8 +417,8 @@ static void given_up_tell(struct duty *duty, int64_t now, int64_t pause_ms)
     (void)rv_span_text(now - duty->taken_at, took);
     (void)rv_span_text(pause_ms, pause);
     int wrote = snprintf(duty->detail + len, DETAIL_BYTES - len,
-                         "%snot retried after %u %s in %s: another try after a pause of %s would "
-                         "end after complete-by",
+                         "%sthe request was not retried after %u %s in %s: another try after a "
+                         "pause of %s would end after complete-by",
                          len > 0 ? "; " : "", duty->tries, duty->tries == 1 ? "try" : "tries", took,
                          pause);
     if (wrote > 0 && (size_t)wrote < DETAIL_BYTES - len) /* else it stays as it was */

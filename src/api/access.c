@@ -47,11 +47,11 @@ static bool open_check(struct rv_parser *parser, const struct rv_credentials *cr
 {
     if (host_is_plain(credentials->host))
         return true;
-    return rv_refuse_http(
-        parser, 403,
-        "the header Host is \"%.*s\": without API keys the server accepts only this machine's "
-        "address and localhost; create a key: reeve keys add admin",
-        RV_STR_FMT(credentials->host));
+    return rv_refuse_http(parser, 403,
+                          "the header Host is \"%.*s\": until the first API key exists, the server "
+                          "accepts only localhost or an IP address in this header; to use another "
+                          "name, create a key: reeve keys add admin",
+                          RV_STR_FMT(credentials->host));
 }
 
 static bool unauthorized(struct rv_parser *parser, struct rv_str key)
@@ -59,7 +59,9 @@ static bool unauthorized(struct rv_parser *parser, struct rv_str key)
     if (key.at == NULL)
         return rv_refuse_http(parser, 401, "this server requires an API key: %s",
                               unauthorized_cure);
-    return rv_refuse_http(parser, 401, "this API key is not valid: it was revoked or mistyped; %s",
+    return rv_refuse_http(parser, 401,
+                          "this API key is not valid on this server: it was revoked, is mistyped, "
+                          "or belongs to another server; %s",
                           unauthorized_cure);
 }
 

@@ -149,9 +149,10 @@ bool rv_body_payload(struct rv_parser *parser, const struct rv_body *body, const
         return rv_refuse(parser, RV_ERR_MEMORY, "out of memory for this request; try again");
     if (parser->scratch.failed != RV_OK || text.len > RV_PAYLOAD_BYTES_MAX) {
         struct rv_str place = rv_body_member_name(parser, body, name);
-        return rv_refuse(parser, RV_ERR_LIMIT,
-                         "%.*s has more than %d bytes; pass a reference to the data instead",
-                         RV_STR_FMT(place), RV_PAYLOAD_BYTES_MAX);
+        return rv_refuse(
+            parser, RV_ERR_LIMIT,
+            "%.*s has more than %d bytes; store the data elsewhere and send a reference",
+            RV_STR_FMT(place), RV_PAYLOAD_BYTES_MAX);
     }
     *ret = rv_arena_str(parser->arena, text);
     if (ret->at == NULL)

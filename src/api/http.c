@@ -504,7 +504,7 @@ void rv_http_ask(struct rv_api *api, struct exchange *exchange)
     atomic_fetch_add(&api->outstanding, 1);
     if (!rv_mailbox_put(api->options.mailbox, call)) {
         call->err = RV_ERR_BUSY;
-        call->message = RV_STR("the server is stopping; try again in a moment");
+        call->message = RV_STR("the server is stopping; try again later");
         call_finished(call);
         rv_door_wake(api->door);
     } else if (rv_door_left(exchange->conn) && call_may_wait(call)) {
@@ -520,9 +520,9 @@ static bool call_hurry(struct rv_parser *parser, struct exchange *exchange)
     if (exchange->route->way == RV_WAY_LOCAL || !rv_door_hurries(exchange->conn))
         return true;
     if (exchange->route->way == RV_WAY_STREAM || call->kind == RV_CALL_BACKUP)
-        return rv_refuse(
-            parser, RV_ERR_BUSY,
-            "too many connections are open for a backup or an event stream; try again");
+        return rv_refuse(parser, RV_ERR_BUSY,
+                         "too many connections are open, so backups and event streams are refused; "
+                         "try again later");
     if (call->kind == RV_CALL_POLL)
         wait = &call->u.poll.wait_ms;
     else if (call->kind == RV_CALL_SHOW)
@@ -582,7 +582,7 @@ void rv_http_large_go_on(struct rv_api *api, bool stops)
     rv_parser_begin(&api->parser, &exchange->call.arena);
     bool good = !stops && request_parse(api, exchange);
     if (stops)
-        rv_refuse(&api->parser, RV_ERR_BUSY, "the server is stopping; try again in a moment");
+        rv_refuse(&api->parser, RV_ERR_BUSY, "the server is stopping; try again later");
     if (good) {
         rv_http_ask(api, exchange);
     } else {
@@ -597,10 +597,10 @@ static void request_ask(struct rv_api *api, struct exchange *exchange)
     rv_parser_begin(parser, &exchange->call.arena);
     rv_http_stamp(api, exchange);
     if (exchange->discards) {
-        rv_refuse(parser, RV_ERR_BUSY, "too many large requests at once; try again");
+        rv_refuse(parser, RV_ERR_BUSY, "too many large requests are waiting; try again later");
         refusal_send(exchange, false);
     } else if (atomic_load(&api->draining)) {
-        rv_refuse(parser, RV_ERR_BUSY, "the server is stopping; try again in a moment");
+        rv_refuse(parser, RV_ERR_BUSY, "the server is stopping; try again later");
         refusal_send(exchange, true);
     } else if (exchange->body.len > BODY_BYTES_LARGE && exchange->route->way != RV_WAY_LOCAL) {
         large_wait(api, exchange);

@@ -316,8 +316,8 @@ bool rv_parse_limit(struct rv_parser *parser, const struct rv_request_line *requ
         return false;
     return limit->sets_concurrent || limit->sets_rate ||
            rv_refuse(parser, RV_ERR_INVALID,
-                     "no limit is given; give \"concurrent\", \"perSecond\" or both (0 removes the "
-                     "limit)");
+                     "no limit is given; give \"concurrent\", \"perSecond\" or both (the value 0 "
+                     "removes a limit)");
 }
 
 static bool pause_read(struct rv_parser *parser, const struct rv_request_line *request, bool paused,

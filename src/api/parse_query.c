@@ -84,8 +84,8 @@ bool rv_parse_resubmit(struct rv_parser *parser, const struct rv_request_line *r
         (operate->assume_not_done || operate->undo_first || operate->step != 0))
         return rv_refuse(parser, RV_ERR_INVALID,
                          "\"step\", \"assumeNotDone\" and \"undoFirst\" need \"input\" (--step, "
-                         "--assume-not-done and --undo-first need --input JSON): a resubmission "
-                         "without input repeats the same request");
+                         "--assume-not-done and --undo-first need --input JSON): without input, "
+                         "the same request is repeated");
     if (operate->assume_not_done && operate->undo_first)
         return rv_refuse(parser, RV_ERR_INVALID,
                          "\"assumeNotDone\" (--assume-not-done) and \"undoFirst\" (--undo-first) "
@@ -427,8 +427,8 @@ static bool filters_fit(struct rv_parser *parser, const struct rv_request_line *
     size_t paging = rv_arg_get(request, "limit").at != NULL;
     if (list->key.at != NULL && request->args_count > 1 + paging)
         return rv_refuse_http(parser, 400,
-                              "key= selects one task and cannot be combined with other filters "
-                              "or with after=; omit them");
+                              "key= selects one task and cannot be combined with other filters or "
+                              "with after=; omit the other parameters");
     if (filter->agent.at != NULL && filter->by_state && !rv_task_state_open(filter->state))
         return rv_refuse_http(
             parser, 400,

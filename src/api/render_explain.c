@@ -217,7 +217,7 @@ static const char *end_of(const struct rv_call_explain *told)
         return "the task has ended successfully";
     case RV_TASK_COMPENSATED:
         if (told->ended_by != NULL)
-            return "the task has ended: an operator's command undid it";
+            return "the task has ended: it was undone by an operator's command";
         return undone ? "the task has ended: it failed, and its effects were undone"
                       : "the task has ended: it failed before it had an effect that needs an undo";
     case RV_TASK_CANCELLED:

@@ -56,7 +56,7 @@ static void tasks_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     const char *name = "reeve_submissions_total";
     head(buf, name, "counter",
-         "Submissions by result. known: a task with the idempotency key already existed.");
+         "Submissions by result. known: a task with the same idempotency key already existed.");
     labelled(buf, name, "result", "accepted", counts->submissions_accepted);
     labelled(buf, name, "result", "known", counts->submissions_known);
     labelled(buf, name, "result", "refused", counts->submissions_refused);
@@ -103,12 +103,14 @@ static void attempts_put(struct rv_buf *buf, const struct rv_counts *counts)
 static void batches_put(struct rv_buf *buf, const struct rv_counts *counts)
 {
     plain(buf, "reeve_supervisor_findings_total", "counter",
-          "Tasks that the supervisor changed: expiries, retries, timers.", counts->findings);
+          "Tasks that the supervisor changed because of an expiry, a retry or a timer.",
+          counts->findings);
     plain(buf, "reeve_batches_total", "counter", "Non-empty batches.", counts->batches);
     plain(buf, "reeve_batches_refused_total", "counter", "Batches that the store failed to commit.",
           counts->batches_refused);
     plain(buf, "reeve_batch_calls_total", "counter",
-          "Requests in all batches. Divide by the number of batches for the mean batch size.",
+          "Requests in all batches. This number divided by the number of batches is the mean batch "
+          "size.",
           counts->calls);
     histogram(buf, "reeve_batch_seconds", "Duration of a batch, from load to the last response.",
               &counts->batch);

@@ -147,11 +147,11 @@ bool rv_key_header_none(struct rv_parser *parser, const struct rv_request_line *
                         const char *what)
 {
     return request->key.at == NULL ||
-           rv_refuse_http(
-               parser, 400,
-               "Idempotency-Key is not supported for this request: repeating the request creates "
-               "another %s; omit the header, and check the result before you repeat the request",
-               what);
+           rv_refuse_http(parser, 400,
+                          "Idempotency-Key is not supported for this request: a repeated request "
+                          "creates another %s; omit the header, and check the result of a request "
+                          "before you repeat it",
+                          what);
 }
 
 static struct rv_str until(struct rv_str *rest, char end)
@@ -236,7 +236,7 @@ void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *co
     if (near != NULL) {
         rv_buf_printf(&parser->scratch, "did you mean \"%s\"?", near);
     } else if (names[0] == NULL) {
-        rv_buf_lit(&parser->scratch, "this operation accepts none");
+        rv_buf_lit(&parser->scratch, "this operation accepts no query parameters");
     } else {
         rv_buf_lit(&parser->scratch, "known names:");
         for (size_t i = 0; names[i] != NULL; i++)
@@ -329,7 +329,8 @@ bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request
                               RV_STR_FMT(text));
     if (*ret_ms > RV_WAIT_MS_MAX)
         return rv_refuse_http(parser, 400,
-                              "wait=%.*s: the maximum is PT%dS; to wait longer, repeat the request",
+                              "wait=%.*s: the maximum is PT%dS; to wait longer, repeat the request "
+                              "(repeat a submission only with its idempotency key)",
                               RV_STR_FMT(text), RV_WAIT_MS_MAX / 1000);
     return true;
 }

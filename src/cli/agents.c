@@ -133,7 +133,7 @@ static int agents_list(struct cli *cli)
         agent_add(cli, &table, &items[i]);
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     if (count == 0)
-        printf("No agent has connected yet, and no step waits for one.\n");
+        printf("No agent is connected, and no step waits for an agent.\n");
     return CLI_DONE;
 }
 
@@ -161,7 +161,7 @@ static int limits_write(struct cli *cli, struct rv_buf *body)
     int64_t limit;
     if (concurrent == NULL && rate == NULL)
         return cli_tell(cli, CLI_USAGE,
-                        "no limit is given; usage: reeve agents limit AGENT" LIMIT_OPTIONS
+                        "no limit is given: usage: reeve agents limit AGENT" LIMIT_OPTIONS
                         "; give at least one; \"none\" removes a limit");
     if (concurrent != NULL) {
         if (!limit_read(concurrent, false, &limit))
@@ -208,8 +208,8 @@ static int name_doubt(struct cli *cli, struct rv_str name)
     }
     const char *near = names != NULL ? rv_suggest(name, names) : NULL;
     return cli_tell(cli, CLI_DONE,
-                    "agent \"%.*s\" has not connected, and no step waits for it; the setting "
-                    "applies when it connects%s%s%s; `reeve agents` lists the agents",
+                    "agent \"%.*s\" is not connected, and no step waits for it; the setting "
+                    "applies once the agent connects%s%s%s; `reeve agents` lists the agents",
                     RV_STR_FMT(name), near ? " (did you mean \"" : "", near ? near : "",
                     near ? "\"?)" : "");
 }
@@ -242,10 +242,12 @@ static int circuit_say(struct cli *cli, const struct rv_buf *body)
     const char *agent = cli->words.args[1];
     printf("%s%s%.*s: ", agent, target.len > 0 ? ", " : "", RV_STR_FMT(target));
     if (step.len > 0)
-        printf("step %.*s is sent as a probe; the circuit closes if the target answers\n",
+        printf("step %.*s will be sent as a probe; the circuit closes unless the probe fails with "
+               "a transient error\n",
                RV_STR_FMT(step));
     else
-        printf("no step waits for the target; the next step is sent immediately\n");
+        printf("no step waits for the target; the next step for the target will be sent "
+               "immediately\n");
     return CLI_DONE;
 }
 

@@ -166,11 +166,11 @@ static int groups_list(struct cli *cli)
     if (groups.count == 0)
         printf("No open alerts.\n");
     if (groups.left_out > 0)
-        printf(
-            "\nAlerts of other groups that are not shown: %llu. To list them: reeve alerts --all\n",
-            (unsigned long long)groups.left_out);
+        printf("\nNumber of alerts whose groups are not shown: %llu. To list all alerts: reeve "
+               "alerts --all\n",
+               (unsigned long long)groups.left_out);
     if (next.len > 0)
-        printf("\nThere are more: reeve alerts --after %.*s\n", RV_STR_FMT(next));
+        printf("\nTo list more: reeve alerts --after %.*s\n", RV_STR_FMT(next));
     return CLI_DONE;
 }
 
@@ -196,8 +196,8 @@ static int alerts_list(struct cli *cli, const char *group)
     else if (alerts.count == 0)
         printf("No alerts.\n");
     if (next.len > 0)
-        printf("\nMore: reeve alerts%s%s%s --after %.*s\n", group ? " " : "", group ? group : "",
-               all ? " --all" : "", RV_STR_FMT(next));
+        printf("\nTo list more: reeve alerts%s%s%s --after %.*s\n", group ? " " : "",
+               group ? group : "", all ? " --all" : "", RV_STR_FMT(next));
     return CLI_DONE;
 }
 

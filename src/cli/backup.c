@@ -63,7 +63,8 @@ static bool names_make(struct backup *backup)
 static int exists_tell(const struct backup *backup)
 {
     return cli_tell(backup->cli, CLI_REFUSED,
-                    "%s already exists and is not overwritten: choose another name", backup->file);
+                    "%s already exists and will not be overwritten: choose another name",
+                    backup->file);
 }
 
 /* What was left by a command that was killed is taken over, and never by two. */
@@ -168,8 +169,8 @@ static int copy_fetch(struct backup *backup)
         return CLI_FAILED;
     if (result == RV_RESULT_UNREACHABLE && backup->bytes > 0)
         return cli_tell(cli, CLI_UNREACHABLE,
-                        "the copy stopped after %lld bytes: read the server's log, which has the "
-                        "reason, and check that the server is running; then try again",
+                        "the copy stopped after %lld bytes: the server's log contains the reason. "
+                        "Check that the server is running, then try again",
                         (long long)backup->bytes);
     if (result == RV_RESULT_UNREACHABLE)
         return cli_unreachable(cli, client);

@@ -153,7 +153,7 @@ int cli_selections(struct cli *cli)
     if (selections.table.count == 0)
         printf("No selections; create one, for example: reeve select --state error\n");
     if (next.len > 0)
-        printf("More: reeve selections --after %.*s\n", RV_STR_FMT(next));
+        printf("To list more: reeve selections --after %.*s\n", RV_STR_FMT(next));
     return CLI_DONE;
 }
 
@@ -236,7 +236,7 @@ static int refusals_print(struct cli *cli)
     }
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     if (refusals.others > 0 || next.len > 0)
-        printf("For more: GET /v1/selections/%s/outcomes\n", cli->words.args[1]);
+        printf("To list all outcomes: GET /v1/selections/%s/outcomes\n", cli->words.args[1]);
     return CLI_DONE;
 }
 
@@ -295,7 +295,7 @@ static int states_print(struct cli *cli)
     }
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     if (next.len > 0)
-        printf("Only the states of the first %d tasks are counted. For all: GET "
+        printf("Only the states of the first %d tasks are counted. To list all: GET "
                "/v1/selections/%s/outcomes?outcome=done\n",
                OUTCOMES_READ, cli->words.args[1]);
     return CLI_DONE;

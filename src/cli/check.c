@@ -81,10 +81,10 @@ int cli_check(struct cli *cli)
     int code = finding.count > 0 ? CLI_FAILED : CLI_DONE;
     if (err != RV_OK)
         code = cli_tell(cli, rv_err_exit(err), "%.*s%s", RV_STR_FMT(rv_buf_str(&why)),
-                        err == RV_ERR_IN_USE ? "; to verify it while its server runs, check a "
-                                               "backup: `reeve backup FILE`, then `reeve check "
-                                               "--store FILE`"
-                                             : "");
+                        err == RV_ERR_IN_USE
+                            ? "; while a server uses the store, check a backup of the store: "
+                              "`reeve backup FILE`, then `reeve check --store FILE`"
+                            : "");
     else
         sum_print(cli, store, &check, finding.count);
     rv_buf_done(&why);

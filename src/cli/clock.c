@@ -27,7 +27,7 @@ int cli_clock(struct cli *cli)
         printf("%s: the store's clock was set back by %.*s\n", store,
                RV_STR_FMT(rv_duration_text(back_ms, text)));
     else
-        printf("%s: the store's clock is not ahead of the wall clock; nothing was changed\n",
+        printf("%s: the store's clock is not ahead of the wall clock, so nothing was changed\n",
                store);
     rv_buf_done(&why);
     return code;

@@ -246,7 +246,8 @@ static bool args_check(struct reader *reader)
     else if (words->args_count > command->args_max && command->options & CLI_O(INPUT) &&
              strcspn(words->args[command->args_max], "{[") == 0 &&
              words->args[command->args_max][0])
-        rv_buf_printf(reader->fault, "unexpected argument \"%s\"; for the input write --input JSON",
+        rv_buf_printf(reader->fault,
+                      "unexpected argument \"%s\"; to give an input, write --input JSON",
                       words->args[command->args_max]);
     else if (words->args_count > command->args_max)
         rv_buf_printf(reader->fault, "unexpected argument \"%s\"; %susage: reeve %s%s%s",

@@ -135,7 +135,8 @@ static void late_print(struct cli *cli, const struct rv_json *told)
         return;
     cli_late_print(cli, late, late_count);
     if (seen > (int64_t)late_count)
-        printf("%lld more: reeve show %.*s\n", (long long)seen - (long long)late_count,
+        printf("%lld more late replies are not listed. To show all: reeve show %.*s\n",
+               (long long)seen - (long long)late_count,
                RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(told, "task"))));
 }
 
@@ -257,7 +258,7 @@ static void incomplete_print(struct cli *cli, const struct rv_json *told)
                                      ? rv_arena_printf(arena, "; %lld more %s not", (long long)left,
                                                        left == 1 ? "is" : "are")
                                      : RV_STR("");
-            printf("%s  Only %.*s are listed%.*s. For all: reeve %.*s\n",
+            printf("%s  Only %.*s are listed%.*s. To list all: reeve %.*s\n",
                    printed++ == 0 ? "\n" : "",
                    RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "shown"))), RV_STR_FMT(more),
                    RV_STR_FMT(cli_text_clean(arena, cli_str(&items[i], "command"))));

@@ -115,10 +115,12 @@ static void key_print(struct cli *cli, const struct cli_answer *answer)
     fflush(stdout);
     fprintf(stderr,
             "Key %.*s, role %.*s. The key is shown only once. Its holder has the permissions of "
-            "the role.\nClients read it from the variable REEVE_API_KEY.%s\n",
+            "the role.\nClients read the key from the variable REEVE_API_KEY.%s\n",
             RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "id"))),
             RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&answer->json, "role"))),
-            cli_bool(&answer->json, "first") ? " From now on every request requires a key." : "");
+            cli_bool(&answer->json, "first") ? " From now on the server refuses requests without a "
+                                               "key, except /health/* and /openapi.json."
+                                             : "");
 }
 
 static int keys_add(struct cli *cli)
@@ -161,9 +163,10 @@ static int keys_revoke(struct cli *cli)
     const char *id = cli->words.args[1];
     if (strncmp(id, KEY_PREFIX, sizeof KEY_PREFIX - 1) == 0) { /* a key must not get into logs */
         id += sizeof KEY_PREFIX - 1;
-        return cli_tell(cli, CLI_USAGE,
-                        "the argument is a key; give only its id: reeve keys revoke %.*s",
-                        (int)strcspn(id, "_"), id);
+        return cli_tell(
+            cli, CLI_USAGE,
+            "the argument is a secret key; give the id of the key instead: reeve keys revoke %.*s",
+            (int)strcspn(id, "_"), id);
     }
     rv_buf_init(&body, BODY_BYTES_MAX);
     cli_path_begin(&path, "/v1/keys");

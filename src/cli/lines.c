@@ -99,7 +99,7 @@ static void fault_tell(struct lines *lines, uint64_t number, unsigned column, co
         fprintf(stderr, "%u:", column);
     fprintf(stderr, " %.*s\n", RV_STR_FMT(text));
     if (told == FAULTS_TOLD_MAX)
-        fprintf(stderr, "%s: more lines were refused; they are counted but not listed\n",
+        fprintf(stderr, "%s: more lines were refused; these lines are counted, but not listed\n",
                 lines->name);
 }
 
@@ -206,12 +206,12 @@ static int batch_submit(struct lines *lines)
         (void)cli_unreachable(lines->cli, lines->client);
     else
         cli_tell(lines->cli, CLI_UNREACHABLE, "%s", rv_client_error(lines->client));
-    fprintf(stderr, "%s: not all lines from line %" PRIu64 " on were acknowledged; %s\n",
+    fprintf(stderr, "%s: at least one line from line %" PRIu64 " on was not acknowledged; %s\n",
             lines->name, lines->numbers[0],
             cli_has(lines->cli, CLI_OPTION_KEY_FROM)
                 ? "repeat the command: keys prevent duplicate tasks"
-                : "in future, use --key-from: with keys, you can repeat the command without "
-                  "creating duplicate tasks");
+                : "check which tasks exist before you repeat the command. In future, use "
+                  "--key-from: with keys, a repeated command creates no duplicate tasks");
     return CLI_UNREACHABLE;
 }
 

@@ -83,9 +83,9 @@ int cli_abandon_check(struct cli *cli)
 {
     if (!cli_has(cli, CLI_OPTION_ABANDON) || cli_has(cli, CLI_OPTION_REASON))
         return CLI_DONE;
-    return cli_tell(
-        cli, CLI_USAGE,
-        "--reason TEXT is missing: give the reason why the effects remain; it is recorded");
+    return cli_tell(cli, CLI_USAGE,
+                    "--reason TEXT is missing: give the reason why the effects remain. Reeve "
+                    "records the reason");
 }
 
 /* The task's state afterwards, and what to do to see how it goes on. */
@@ -111,12 +111,12 @@ static int task_operate(struct cli *cli, const char *verb, const struct cli_abou
            RV_STR_FMT(cli_text_clean(&cli->arena, state)), cli_colour_end(cli->colour),
            suspended ? ", suspended" : "");
     if (rv_str_is(state, "error"))
-        printf("The task waits for an operator; for the cause: reeve show %.*s\n",
+        printf("The task waits for an operator. To show the cause: reeve show %.*s\n",
                RV_STR_FMT(task));
     else if (cli->terminal && suspended)
-        printf("To continue it: reeve resume %.*s\n", RV_STR_FMT(task));
+        printf("To resume the task: reeve resume %.*s\n", RV_STR_FMT(task));
     else if (cli->terminal && cli_instant(&answer.json, "endedAt") == 0)
-        printf("Follow it: reeve watch %.*s\n", RV_STR_FMT(task));
+        printf("To follow the task: reeve watch %.*s\n", RV_STR_FMT(task));
     return CLI_DONE;
 }
 
@@ -132,8 +132,8 @@ static int ledger_shown(struct cli *cli)
     if (code != CLI_DONE || count == 0)
         return code;
     return cli_tell(cli, CLI_REFUSED,
-                    "these late replies do not count, but may report effects: check them, then "
-                    "repeat the command with --late-seen %zu",
+                    "these late replies do not count, but may report effects: check the replies, "
+                    "then repeat the command with --late-seen %zu",
                     count);
 }
 

@@ -46,8 +46,9 @@ int cli_payload_read(struct cli *cli, enum cli_option option, const char *otherw
         fprintf(stderr, "%s:%u:%u: the text is not JSON: %s\n", name, fault.line, fault.column,
                 fault.message);
     else
-        cli_tell(cli, CLI_USAGE, "%s is not JSON, at byte %zu: %s; for a file write %s @FILE", flag,
-                 fault.offset + 1, fault.message, flag);
+        cli_tell(cli, CLI_USAGE,
+                 "%s is not JSON, at byte %zu: %s; to read the value from a file, write %s @FILE",
+                 flag, fault.offset + 1, fault.message, flag);
     return CLI_USAGE;
 }
 

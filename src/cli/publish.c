@@ -15,7 +15,7 @@ int cli_definition_read(struct cli *cli, const char *file, struct rv_buf *ret_te
     errno = 0;
     enum rv_err err = rv_file_read(file, ret_text);
     if (err == RV_OK && ret_text->len == 0)
-        return cli_tell(cli, CLI_USAGE, "%s is empty; it must hold a workflow definition", file);
+        return cli_tell(cli, CLI_USAGE, "%s is empty; it must contain a workflow definition", file);
     if (err == RV_OK)
         return CLI_DONE;
     if (err == RV_ERR_LIMIT)

@@ -61,9 +61,8 @@ static int relay_run(struct cli *cli, const char *database)
     if (counts.marked > counts.refused + counts.old)
         return cli_tell(cli, code,
                         "rows that an earlier run refused: %" PRIu64
-                        "; the column \"error\" of each row contains the reason and what to do; "
-                        "after that, set "
-                        "\"error\" to NULL",
+                        "; the column \"error\" of each of these rows contains the reason and the "
+                        "cure; apply the cure, then set \"error\" to NULL",
                         counts.marked - counts.refused - counts.old);
     return code;
 }

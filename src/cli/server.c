@@ -67,7 +67,7 @@ static bool url_check(const struct cli *cli)
         len--;
     if (len < 3 || memcmp(url + len - 3, "/v1", 3) != 0 || strncmp(url, "unix:", 5) == 0)
         return true;
-    cli_tell(cli, CLI_USAGE, "%s \"%s\": leave out /v1; write %.*s",
+    cli_tell(cli, CLI_USAGE, "%s \"%s\": the address must not contain /v1; write %.*s",
              given != NULL ? "--url" : "REEVE_URL", url, (int)(len - 3), url);
     return false;
 }

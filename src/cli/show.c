@@ -60,15 +60,17 @@ static struct rv_str state_note(struct cli *cli, const struct rv_json *task,
     int64_t created = cli_instant(task, "createdAt");
     int64_t ended = cli_instant(task, "endedAt");
     if (cli_bool(task, "unreadable"))
-        return RV_STR("the row of the task is damaged: this information may be wrong");
+        return RV_STR(
+            "the row of the task is damaged: the information shown here may be incorrect");
     if (rv_str_is(state, "error"))
         return undo ? RV_STR("the undo has stopped; the task waits for an operator")
                     : RV_STR("the task has stopped and waits for an operator");
     int64_t quiet = cli_instant(task, "quietAt");
     if (rv_str_is(state, "compensating") && quiet > cli->now)
-        return rv_arena_printf(
-            arena, "the undo waits until %.*s: an attempt without a reply may still be running",
-            RV_STR_FMT(cli_text_instant(arena, quiet, cli->now)));
+        return rv_arena_printf(arena,
+                               "the undo waits until %.*s: until then, an attempt that ended "
+                               "without a reply may still be running",
+                               RV_STR_FMT(cli_text_instant(arena, quiet, cli->now)));
     if (cli_bool(task, "cancelling") && ended == 0)
         return rv_arena_printf(arena, "the task is being cancelled: %.*s",
                                RV_STR_FMT(cli_text_clean(arena, cli_str(told, "why"))));
@@ -341,7 +343,7 @@ static int steps_show(struct cli *cli, struct rv_str task, int64_t last, const s
         return code;
     table_print(&shown, "Steps");
     if (shown.left_out > 0)
-        printf("Steps that are not shown: %" PRId64 ". For all: reeve show %.*s --all\n",
+        printf("Steps that are not shown: %" PRId64 ". To show all: reeve show %.*s --all\n",
                shown.left_out, RV_STR_FMT(task));
     *ret_repeated = shown.repeated;
     return CLI_DONE;
@@ -369,7 +371,7 @@ static int attempts_show(struct cli *cli, struct rv_str task)
         return code;
     table_print(&shown, "Attempts without a result");
     if (next.len > 0)
-        printf("Only the first %d attempts are examined. For all: reeve show %.*s --all\n",
+        printf("Only the first %d attempts are examined. To show all: reeve show %.*s --all\n",
                ATTEMPTS_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)));
     return CLI_DONE;
 }
@@ -386,7 +388,7 @@ static int alerts_show(struct cli *cli, struct rv_str task)
     cli_path_parameter(&list.path, "open", "false");
     int code = cli_list_read(cli, &list, NULL, rows_wanted(cli, ALERTS_SHOWN), &next);
     if (code == CLI_DONE && next.len > 0)
-        printf("Only the newest %d alerts are examined. For all: reeve show %.*s --all\n",
+        printf("Only the newest %d alerts are examined. To show all: reeve show %.*s --all\n",
                ALERTS_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)));
     return code;
 }
@@ -430,8 +432,8 @@ int cli_late_show(struct cli *cli, struct rv_str task, size_t *ret_count)
     *ret_count = shown.count;
     table_print(&shown, "Late replies");
     if (next.len > 0)
-        printf("Only the oldest %zu are listed. For all: reeve show %.*s --all\n", shown.count,
-               RV_STR_FMT(cli_text_clean(&cli->arena, task)));
+        printf("Only the oldest %zu late replies are listed. To show all: reeve show %.*s --all\n",
+               shown.count, RV_STR_FMT(cli_text_clean(&cli->arena, task)));
     return CLI_DONE;
 }
 
@@ -464,7 +466,7 @@ static int history_show(struct cli *cli, struct rv_str task)
         history_add(&line->row, &history.shown);
     table_print(&history.shown, "History");
     if (next.len > 0)
-        printf("Only the newest %d commands are listed. For all: reeve show %.*s --all\n",
+        printf("Only the newest %d commands are listed. To show all: reeve show %.*s --all\n",
                HISTORY_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)));
     return CLI_DONE;
 }
@@ -479,7 +481,7 @@ static void cures_print(struct cli *cli, const struct rv_json *task, const struc
     if (suspended || alerts > 0 || rv_str_is(state, "error"))
         cli_cures_print(cli, told);
     else if (cli->terminal && cli_task_code(state) < 0)
-        printf("\nFollow it: reeve watch %s\n", cli->words.args[0]);
+        printf("\nTo follow the task: reeve watch %s\n", cli->words.args[0]);
 }
 
 /* What is said of an open task comes from its explanation, and the commands that it accepts; what

@@ -82,7 +82,8 @@ static void waits_print(struct cli *cli, const struct rv_json *status)
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     int64_t all = cli_int(status, "agentsWaitedFor");
     if (all > (int64_t)count)
-        printf("%lld more: reeve agents\n", (long long)all - (long long)count);
+        printf("%lld more are not listed. To list all: reeve agents\n",
+               (long long)all - (long long)count);
 }
 
 static void circuits_print(struct cli *cli, const struct rv_json *status)
@@ -107,7 +108,8 @@ static void circuits_print(struct cli *cli, const struct rv_json *status)
     section(cli, "Open circuits");
     cli_table_print(&table, stdout, cli->colour, cli_width(cli));
     if (open > (int64_t)count)
-        printf("%lld more: reeve agents\n", (long long)open - (long long)count);
+        printf("%lld more are not listed. To list all: reeve agents\n",
+               (long long)open - (long long)count);
 }
 
 static void alerts_print(struct cli *cli, const struct rv_json *status)
@@ -120,7 +122,8 @@ static void alerts_print(struct cli *cli, const struct rv_json *status)
         printf("none\n");
     cli_alert_groups_print(cli, items, count, cli_bool(alerts, "more"));
     if (cli_bool(alerts, "more"))
-        printf("Only the newest %lld alerts are counted (+: or more); reeve alerts counts all.\n",
+        printf("Only the newest %lld alerts are counted; a + after a number means \"or more\". "
+               "`reeve alerts` counts all alerts.\n",
                (long long)cli_int(alerts, "open"));
     else if (count > 0)
         printf("Details: reeve alerts\n");

@@ -111,7 +111,7 @@ static void receipt_print(struct cli *cli, const struct cli_answer *answer)
         bool followed = cli_has(cli, CLI_OPTION_WATCH) || cli_has(cli, CLI_OPTION_WAIT);
         printf("%.*s %s%s%.*s\n", RV_STR_FMT(task),
                answer->status == 201 ? "accepted" : "already known",
-               followed ? "" : "; follow it: reeve watch ",
+               followed ? "" : "; to follow the task: reeve watch ",
                RV_STR_FMT(followed ? RV_STR("") : task));
     }
     fflush(stdout);

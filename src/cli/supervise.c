@@ -27,7 +27,8 @@ int cli_supervise(struct cli *cli)
 {
     if (!cli_has(cli, CLI_OPTION_ONCE))
         return cli_tell(cli, CLI_USAGE,
-                        "--once is missing; `reeve serve` runs its own supervisor continuously");
+                        "--once is missing: this command runs the supervisor once; `reeve serve` "
+                        "runs it continuously");
     struct rv_cli_look look = {.open = 0};
     struct rv_buf why;
     rv_buf_init(&why, WHY_BYTES_MAX);

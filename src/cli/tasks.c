@@ -91,7 +91,7 @@ static void task_add(const struct rv_json *item, void *user)
 /* The command that shows the next page, with the same filters. */
 static void more_print(struct cli *cli, struct rv_str next)
 {
-    printf("More: reeve tasks");
+    printf("To list more: reeve tasks");
     for (size_t i = 0; i < FILTERS; i++)
         if (cli_has(cli, filters[i].option))
             printf(" %s %s", cli_option_row(filters[i].option)->flag,

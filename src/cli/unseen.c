@@ -119,12 +119,14 @@ void cli_callees_note(struct cli *cli, const struct cli_callees *callees)
         if (is_seen(agents, count, name) || noted++ >= NOTES_MAX)
             continue;
         struct rv_str cure = cure_of(cli, agents, count, name);
-        fprintf(stderr,
-                "note: agent \"%.*s\" is not connected, and its steps wait; to start it: %.*s\n",
-                RV_STR_FMT(name), RV_STR_FMT(cure));
+        fprintf(
+            stderr,
+            "note: agent \"%.*s\" is not connected, and its steps wait; to start the agent: %.*s\n",
+            RV_STR_FMT(name), RV_STR_FMT(cure));
     }
     if (noted > NOTES_MAX)
-        fprintf(stderr, "note: more agents that are not connected: %zu\n", noted - NOTES_MAX);
+        fprintf(stderr, "note: number of other agents that are not connected: %zu\n",
+                noted - NOTES_MAX);
 }
 
 void cli_workflow_note(struct cli *cli, struct rv_str workflow)

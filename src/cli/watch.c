@@ -219,7 +219,7 @@ int cli_task_end_print(struct cli *cli, struct rv_str task, const struct rv_json
     int code = cli_task_code(state);
     if (code == CLI_OPERATOR) {
         fflush(stdout);
-        fprintf(stderr, "The task waits for an operator; for the cause: reeve show %.*s\n",
+        fprintf(stderr, "The task waits for an operator. To show the cause: reeve show %.*s\n",
                 RV_STR_FMT(task));
     }
     return code;

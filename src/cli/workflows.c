@@ -78,6 +78,6 @@ int cli_workflows(struct cli *cli)
     if (workflows.table.count == 0)
         printf("No workflows are published; publish one: reeve publish FILE\n");
     if (next.len > 0)
-        printf("More: reeve workflows --after %.*s\n", RV_STR_FMT(next));
+        printf("To list more: reeve workflows --after %.*s\n", RV_STR_FMT(next));
     return CLI_DONE;
 }

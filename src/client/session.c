@@ -191,7 +191,7 @@ static void seat_expire(struct rv_session *session, rv_place place)
         session->seats[place].ended
             ? "the server ended the attempt before its deadline; if another process polls under "
               "the same instance name, give each process its own name (--instance)"
-            : "the deadline passed");
+            : "its deadline has passed");
     session->seats[place].state = SEAT_LATE;
     session->counts.expired++;
     rv_session_news(session, place, RV_NEWS_EXPIRED);
@@ -339,7 +339,7 @@ void rv_session_answer(struct rv_session *session, rv_place place)
 {
     struct seat *seat = &session->seats[place];
     if (seat->reply.failed != RV_OK) {
-        rv_session_log(session, RV_LOG_ERROR, "step %.*s: the reply is lost: %s",
+        rv_session_log(session, RV_LOG_ERROR, "step %.*s: the reply cannot be sent and is lost: %s",
                        RV_STR_FMT(seat->attempt.step), rv_err_text(seat->reply.failed));
         rv_session_release(session, place);
         return;

@@ -55,8 +55,8 @@ static const char *cure_of(int status)
     if (status == 401 || status == 403)
         return "";
     if (status == 413)
-        return "; the body exceeds the server's limit";
-    return "; agent and server may have different versions";
+        return "; the body of the request exceeds the server's limit";
+    return "; possible cause: agent and server have different versions";
 }
 
 void rv_session_log_refused(const struct rv_session *session, int status, struct rv_str why)

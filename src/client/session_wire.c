@@ -282,9 +282,9 @@ static enum rv_err request_take(struct rv_session *session, int64_t base, int64_
     rv_place place = session->free.at[session->free.count - 1];
     struct seat *seat = &session->seats[place];
     if (!seat_fill(seat, request)) {
-        rv_session_log(session, RV_LOG_ERROR, "step %.*s: invalid request: %s",
-                       RV_STR_FMT(rv_json_str(MEMBER(request, "step"))),
-                       rv_err_text(seat->text.failed));
+        rv_session_log(
+            session, RV_LOG_ERROR, "the server sent an invalid request for step %.*s: %s",
+            RV_STR_FMT(rv_json_str(MEMBER(request, "step"))), rv_err_text(seat->text.failed));
         return seat->text.failed == RV_ERR_MEMORY ? RV_ERR_MEMORY : RV_OK;
     }
     session->free.count--;

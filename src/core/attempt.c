@@ -288,15 +288,15 @@ void revoked_call(struct draft *d, struct rv_step *step)
     if (!excused) { /* else it had nobody to speak to */
         step->called = true;
         rv_instant_text(step->complete_by, at);
-        draft_alert(
-            d, step->number, RV_ALERT_NO_AGENT,
-            rv_arena_printf(
-                d->arena,
-                "instance %.*s of agent %.*s was asked to stop %.*s and has not replied: the undo "
-                "waits for the reply, or for complete-by, %s. If you settle the step, the undo "
-                "waits only until the lease of the attempt has ended",
-                RV_STR_FMT(step->instance), RV_STR_FMT(step->agent), RV_STR_FMT(step->reference),
-                at));
+        draft_alert(d, step->number, RV_ALERT_NO_AGENT,
+                    rv_arena_printf(
+                        d->arena,
+                        "instance %.*s of agent %.*s was asked to stop %.*s and has not replied: "
+                        "the undo waits until the instance replies, or until complete-by, %s. If "
+                        "you settle the step as done, the undo waits only until the lease of the "
+                        "attempt has ended; the server accepts the other findings after that time",
+                        RV_STR_FMT(step->instance), RV_STR_FMT(step->agent),
+                        RV_STR_FMT(step->reference), at));
     }
     revoked_watch(d, step);
 }
@@ -378,13 +378,13 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
 
 static struct rv_str error_lost(struct draft *d, const struct rv_step *step)
 {
-    return rv_arena_printf(d->arena,
-                           "{\"type\":\"" ERROR_TYPE "communication\",\"status\":503,"
-                           "\"title\":\"The agent instance was restarted, or another process polls "
-                           "under the same instance name\","
-                           "\"detail\":\"attempt %u was lost; give each process its own "
-                           "--instance\"}",
-                           step->attempt);
+    return rv_arena_printf(
+        d->arena,
+        "{\"type\":\"" ERROR_TYPE
+        "communication\",\"status\":503,\"title\":\"The agent instance was restarted, or another "
+        "process polls under the same instance name\",\"detail\":\"attempt %u was lost; if several "
+        "processes poll under one instance name, give each process its own name (--instance)\"}",
+        step->attempt);
 }
 
 enum rv_verdict attempt_end(struct draft *d)

@@ -23,8 +23,9 @@ const char *rv_cure_text(enum rv_cure_kind kind)
 const char *rv_cure_effect(enum rv_cure_kind kind, bool undo)
 {
     if (kind == RV_CURE_PAST && undo)
-        return "record that the step's request was carried out, by its agent or by hand, undo the "
-               "step, and continue the undo (replace null with the step's output as JSON)";
+        return "record that the step's request was carried out, by its agent or by hand; the undo "
+               "then continues and undoes the step, too (replace null with the step's output as "
+               "JSON)";
     if (kind == RV_CURE_UNDONE && undo)
         return "record that you have undone the step's effect by hand, and continue the undo";
     if (kind == RV_CURE_NOTHING && undo)

@@ -131,8 +131,8 @@ static void wake_call(struct draft *d, struct rv_step *step)
     if (target.at == NULL && paused)
         draft_alert(d, step->number, RV_ALERT_NO_AGENT,
                     rv_arena_printf(d->arena,
-                                    "an operator has paused agent %.*s, and %.*s waits for it: "
-                                    "`reeve agents resume %.*s` resumes it",
+                                    "an operator has paused agent %.*s, and %.*s waits: `reeve "
+                                    "agents resume %.*s` resumes the agent",
                                     RV_STR_FMT(step->agent), RV_STR_FMT(step->reference),
                                     RV_STR_FMT(step->agent)));
     else if (target.at == NULL)
@@ -141,12 +141,12 @@ static void wake_call(struct draft *d, struct rv_step *step)
                                     RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
     else
         draft_alert(d, step->number, RV_ALERT_TARGET,
-                    rv_arena_printf(d->arena, "%.*s%sagent %.*s has an open circuit%s: %.*s waits",
-                                    RV_STR_FMT(target),
-                                    target.len > 0 ? " does not answer, and " : "",
-                                    RV_STR_FMT(step->agent),
-                                    target.len > 0 ? "" : ", since its target does not answer",
-                                    RV_STR_FMT(step->reference)));
+                    rv_arena_printf(
+                        d->arena, "%s%.*s%sagent %.*s has an open circuit%s: %.*s waits",
+                        target.len > 0 ? "calls to " : "", RV_STR_FMT(target),
+                        target.len > 0 ? " failed repeatedly, and " : "", RV_STR_FMT(step->agent),
+                        target.len > 0 ? "" : ", since its calls failed repeatedly",
+                        RV_STR_FMT(step->reference)));
 }
 
 static enum rv_verdict wake_step(struct draft *d, uint32_t number)

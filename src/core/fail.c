@@ -176,7 +176,7 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, str
         fail_park(d, RV_FORWARD, number, RV_ALERT_FAILED,
                   rv_arena_printf(d->arena,
                                   "%.*s; %.*s is a pivot (point of no return) and may have been "
-                                  "carried out: the task can only continue forward",
+                                  "carried out: the task is not undone",
                                   RV_STR_FMT(failure), RV_STR_FMT(blocker.reference)));
     else
         fail_park(d, RV_FORWARD, number, RV_ALERT_NO_UNDO,

@@ -113,9 +113,10 @@ void ladder_poison_call(struct draft *d, const struct rv_step *step)
 {
     draft_alert(
         d, step->number, RV_ALERT_POISON,
-        rv_arena_printf(d->arena,
-                        "%u instances of agent %.*s crashed or hung while they executed step %.*s",
-                        step->deaths, RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
+        rv_arena_printf(
+            d->arena,
+            "%u times, an instance of agent %.*s crashed or hung while it executed step %.*s",
+            step->deaths, RV_STR_FMT(step->agent), RV_STR_FMT(step->reference)));
 }
 
 void ladder_count_death(struct draft *d, struct rv_step *step)

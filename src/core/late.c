@@ -68,7 +68,7 @@ static struct rv_str way_on(const struct draft *d, const struct rv_step *step)
     if (task->state != RV_TASK_PROCESSED || !undoable)
         return RV_STR("");
     return rv_arena_printf(d->arena,
-                           "; the task can be undone: `reeve show %s` lists the late replies; pass "
+                           "; you can undo the task: `reeve show %s` lists the late replies; give "
                            "their number to `reeve undo` with --late-seen",
                            rv_task_text(task->id, id).at);
 }

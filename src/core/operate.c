@@ -71,16 +71,18 @@ static enum rv_verdict refuse_hindered(struct draft *d)
     RV_TRY(draft_look(d, number, &step));
     if (how == UNDO_NEVER)
         return refuse(
-            d, rv_arena_printf(d->arena,
-                               "step %u, %.*s, is a pivot (point of no return) and %s: the task "
-                               "can only continue forward",
-                               number, RV_STR_FMT(step->reference),
-                               number == task->pivot ? "was passed" : "may have been carried out"));
-    return refuse(d, rv_arena_printf(
-                         d->arena,
-                         "step %u, %.*s, may have had an effect and declares no compensation: with "
-                         "--by-hand the undo stops at this step, and you undo the step by hand",
-                         number, RV_STR_FMT(step->reference)));
+            d,
+            rv_arena_printf(
+                d->arena,
+                "step %u, %.*s, is a pivot (point of no return) and %s: the task cannot be undone",
+                number, RV_STR_FMT(step->reference),
+                number == task->pivot ? "was passed" : "may have been carried out"));
+    return refuse(
+        d, rv_arena_printf(
+               d->arena,
+               "step %u, %.*s, may have had an effect and declares no compensation: with --by-hand "
+               "the undo stops at this step until you have undone the step by hand and settled it",
+               number, RV_STR_FMT(step->reference)));
 }
 
 /* Under way: the same command once more; where it was one step's alone, it is the task's now. */
@@ -105,9 +107,9 @@ enum rv_verdict operate_undo(struct draft *d)
     if (task->state == RV_TASK_COMPENSATING)
         return undo_whole(d);
     if (task->state == RV_TASK_COMPENSATED || task->state == RV_TASK_CANCELLED)
-        return refuse_state(d, "undone", "there is nothing left to undo");
+        return refuse_state(d, "undone", "only an open or a processed task can be undone");
     if (task->direction == RV_UNDO)
-        return refuse_state(d, "undone", "its undo has stopped");
+        return refuse_state(d, "undone", "its undo has already begun, and has stopped");
     RV_TRY(refuse_hindered(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
@@ -251,7 +253,7 @@ enum rv_verdict operate_retry(struct draft *d)
     if (task->state == RV_TASK_ERROR)
         return refuse_state(d, "tried now", "resubmit it");
     if (task->suspended_at != 0)
-        return refuse(d, RV_STR("the task is suspended: resume it"));
+        return refuse(d, RV_STR("the task is suspended: resume the task first"));
     for (uint32_t i = 0; i < task->open_count; i++) {
         const struct rv_step *seen;
         struct rv_step *step;

@@ -116,17 +116,14 @@ static enum rv_verdict parked_find(struct draft *d, const struct rv_step **ret_s
     }
     return *ret_step != NULL
                ? RV_DECIDED
-               : refuse(
-                     d,
-                     RV_STR(
-                         "no matching step in error calls an agent: `reeve show` lists the steps"));
+               : refuse(d, RV_STR("the task has no matching step that is in error and calls an "
+                                  "agent: `reeve show` lists the steps"));
 }
 
 static enum rv_verdict refuse_undo_first(struct draft *d, const struct rv_step *old)
 {
     if (old->effect == RV_EFFECT_NONE || old->undone)
-        return refuse(d, RV_STR("the step declares no compensation and has no effect to undo: "
-                                "resubmit without --undo-first"));
+        return refuse(d, RV_STR("the step has no effect to undo: resubmit without --undo-first"));
     if (old->direction == RV_UNDO)
         return refuse(d, rv_arena_printf(d->arena,
                                          "the step is part of the undo of step %u and cannot be "
@@ -136,8 +133,9 @@ static enum rv_verdict refuse_undo_first(struct draft *d, const struct rv_step *
                                              ? "settle it with --done"
                                              : "resubmit with --assume-not-done, or settle it with "
                                                "--done"));
-    return refuse(d, RV_STR("the step is a pivot or declares no compensation: check its effect, "
-                            "undo it by hand, settle it with --undone, then resubmit"));
+    return refuse(
+        d, RV_STR("the step is a pivot or declares no compensation: check the effect of the step, "
+                  "undo the effect by hand, settle the step with --undone, then resubmit"));
 }
 
 /* What the old request may have done stands in the way, or the operator has said what about it. */
@@ -161,12 +159,12 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
                                              : ", or undo it by hand and settle it with --undone"));
     if (command->u.operate.assume_not_done)
         return refuse_unquiet(d);
-    return refuse(
-        d, rv_arena_printf(
-               d->arena,
-               "the effect of the old request is unknown, and a new input makes a new request: "
-               "check the service and the late replies, then resubmit with --assume-not-done%s",
-               undoable ? " or --undo-first" : ""));
+    return refuse(d, rv_arena_printf(
+                         d->arena,
+                         "the effect of the old request is unknown, and a new input makes a new "
+                         "request: check the service and the late replies. If the old request had "
+                         "no effect, resubmit with --assume-not-done; otherwise settle the step%s",
+                         undoable ? ", or resubmit with --undo-first" : ""));
 }
 
 static enum rv_verdict resubmit_edited(struct draft *d)

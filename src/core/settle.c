@@ -209,7 +209,7 @@ enum rv_verdict refuse_unquiet(struct draft *d)
     rv_instant_text(d->plan->task.quiet_at, at);
     return refuse(d, rv_arena_printf(d->arena,
                                      "an attempt that ended without a reply may still run until "
-                                     "%s: settle the step after that time",
+                                     "%s: repeat the command after that time",
                                      at));
 }
 
@@ -247,15 +247,19 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
     if (step->kind != RV_KIND_CALL && step->state != RV_STEP_ERROR)
-        return refuse(d, RV_STR("the step has not failed and has no agent"));
+        return refuse(d, RV_STR("a step without an agent can be settled only after it has failed"));
     if (step->kind != RV_KIND_CALL && finding != RV_FINDING_DONE)
-        return refuse(d, RV_STR("the step has no external effect: settle it as done, with the "
-                                "output for the next step"));
+        return refuse(d, RV_STR("the step has no agent, and so no effect at a service: settle the "
+                                "step as done, with the output for the next step"));
     if (finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE && !step->undone)
         return refuse(
             d,
-            RV_STR("the agent reported that the request was done: settle the step with --done and "
-                   "the reported output, or with --undone after you have undone the effect"));
+            step->direction == RV_FORWARD
+                ? RV_STR(
+                      "the agent reported that the request was done: settle the step with --done "
+                      "and the reported output, or with --undone after you have undone the effect")
+                : RV_STR("the agent reported that the request was done: settle the step with "
+                         "--done and the reported output"));
     if ((past || gone) && finding != RV_FINDING_DONE && step->direction == RV_FORWARD)
         RV_TRY(refuse_unquiet(d));
     if (d->plan->err != RV_OK)
@@ -267,13 +271,13 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
     if (step->direction == RV_UNDO)
         return refuse(d, rv_arena_printf(d->arena,
                                          "the step is part of the undo of step %u: settle this "
-                                         "step as done, or settle step %u",
+                                         "step as done, or settle step %u instead",
                                          step->undoes, step->undoes));
     if (task->state != RV_TASK_ERROR)
-        return refuse(d, RV_STR("the step waits for dispatch: settle it as done with an output to "
-                                "continue after it"));
+        return refuse(d, RV_STR("the step waits for dispatch, and the task is not in error: to "
+                                "continue after the step, give its output (--output, \"output\")"));
     if (step->effect == RV_EFFECT_NONE)
-        return refuse(d, RV_STR("the step has had no effect"));
+        return refuse(d, RV_STR("the step has had no effect, so there is nothing to record"));
     if (step->undone) /* nor as nothing that happened: its key would be used again */
         return refuse(d, RV_STR("the step is already settled as undone"));
     RV_TRY(refuse_unquiet(d));
@@ -322,11 +326,15 @@ static enum rv_verdict settle_task(struct draft *d)
     struct rv_task *task = &d->plan->task;
     if (task->state != RV_TASK_ERROR || task->direction == RV_UNDO || task->open_count != 0)
         return refuse(
-            d, RV_STR("give the number of the step: a whole task can be settled only if it is in "
-                      "error and the store has no record of the step at which it stopped"));
+            d,
+            RV_STR(
+                "give the number of the step: without it, --done is accepted only if the task is "
+                "in error and the store has no record of the step at which the task stopped"));
     if (d->command->u.operate.finding != RV_FINDING_DONE)
-        return refuse(d, RV_STR("a task as a whole can only be settled as done; to undo its "
-                                "effects use `reeve undo`"));
+        return refuse(
+            d,
+            RV_STR(
+                "a whole task can only be settled as done; to undo its effects, use `reeve undo`"));
     RV_TRY(operate_accept(d));
     task_go_on(d);
     task->output = d->command->u.operate.output;
@@ -348,9 +356,8 @@ static enum rv_verdict settle_chain(struct draft *d)
     if (stands)
         RV_TRY(draft_look(d, task->undo_head, &head));
     if (!stands || rv_definition_undo_way(d->view->definition, head->node) != RV_UNDO_UNDECLARED)
-        return refuse(
-            d, RV_STR("give the number of the step: without it, steps can be settled as undone "
-                      "only if the undo has stopped at a step without a compensation"));
+        return refuse(d, RV_STR("give the number of the step: without it, --undone is accepted "
+                                "only if the undo has stopped at a step without a compensation"));
     RV_TRY(refuse_unquiet(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
@@ -385,8 +392,8 @@ enum rv_verdict operate_settle(struct draft *d)
             d,
             rv_arena_printf(d->arena, "there is no step %u: `reeve show` lists the steps", number));
     if (!is)
-        return refuse(
-            d, RV_STR("the step is neither open nor in error: `reeve show` lists the steps"));
+        return refuse(d, RV_STR("only a step that is open, in error or being undone can be "
+                                "settled: `reeve show` lists the steps"));
     RV_TRY(draft_look(d, number, &step));
     if (d->command->u.operate.finding == RV_FINDING_DONE)
         return undo_waits_for(d, step)

@@ -55,11 +55,11 @@ static const char *escape_end(struct json_failure *failure, const char *at, cons
         if (unit < 0)
             return json_fail(failure, at, "expected four hex digits after \\u");
         if (is_low_surrogate(unit))
-            return json_fail(failure, at, "lone surrogate: a high surrogate must precede it");
+            return json_fail(failure, at, "a low surrogate must follow a high surrogate");
         if (!is_high_surrogate(unit))
             return at + 6;
         if (end - at < 12 || at[6] != '\\' || at[7] != 'u' || !is_low_surrogate(hex4(at + 8, end)))
-            return json_fail(failure, at, "lone surrogate: a low surrogate must follow it");
+            return json_fail(failure, at, "a high surrogate must be followed by a low surrogate");
         return at + 12;
     }
     if (at[1] == '\0' || strchr("\"\\/bfnrt", at[1]) == NULL)

@@ -241,8 +241,8 @@ void rv_egress_address_why(const struct rv_target *target, const struct rv_addre
         host = bracketed;
     }
     snprintf(ret_why, RV_EGRESS_WHY_BYTES,
-             "%s resolves to %s, %s; only an entry with the %s and its port allows this: --egress "
-             "%s://%s:%u",
+             "%s resolves to %s, %s; the egress list allows this only with an entry that names the "
+             "%s and its port: --egress %s://%s:%u",
              target->host, text,
              special ? "a link-local, metadata or reserved address"
                      : "an address of this machine or network",

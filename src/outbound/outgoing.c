@@ -397,8 +397,8 @@ static void why_note(struct outgoing *outgoing, CURLcode code)
              : code == CURLE_OK
                  ? "the connection was closed before the end of the response's headers"
                  : curl_easy_strerror(code),
-             stranger ? "; if a private CA issued the certificate, add that CA to the trusted CAs "
-                        "of the server's machine (update-ca-certificates) and restart the server"
+             stranger ? "; if a private CA issued the certificate, add the CA to the trusted CAs "
+                        "of the server's machine (update-ca-certificates), and restart the server"
                       : "");
 }
 

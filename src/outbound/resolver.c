@@ -199,7 +199,8 @@ enum rv_lookup rv_resolver_look(struct rv_resolver *resolver, const char *host, 
     struct name *name = name_find(resolver, host);
     enum rv_lookup lookup = RV_LOOKUP_PENDING;
     if (name == NULL) {
-        snprintf(ret_why, RV_RESOLVER_WHY_BYTES, "too many names are being resolved at once");
+        snprintf(ret_why, RV_RESOLVER_WHY_BYTES,
+                 "too many host names are being resolved at the same time");
         lookup = RV_LOOKUP_FAILED;
     } else if (name->state == NAME_KNOWN && now < name->until) {
         name->used_at = now;

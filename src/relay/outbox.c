@@ -166,7 +166,7 @@ static enum rv_err database_configure(struct rv_outbox *outbox, struct rv_relay_
             return fail_sqlite(fault, outbox->path, outbox->db);
     if (sqlite3_db_readonly(outbox->db, "main") == 1)
         return fail(fault, RV_ERR_IO, outbox->path,
-                    "cannot be written; the relay deletes the rows that it has submitted");
+                    "cannot be written, but the relay must delete the rows that it has submitted");
     return RV_OK;
 }
 
@@ -231,8 +231,8 @@ static enum rv_err shape_check(struct rv_outbox *outbox, struct rv_relay_fault *
         return err;
     if (count == 0)
         return fail(fault, RV_ERR_INVALID, outbox->path,
-                    "has no table reeve_outbox; create it: reeve relay --init sqlite:%s, or add "
-                    "the SQL of \"reeve relay --print\" to the application's migrations",
+                    "has no table reeve_outbox: run `reeve relay --init sqlite:%s`, or add the SQL "
+                    "of `reeve relay --print` to the application's migrations",
                     outbox->path);
     for (size_t i = 0; i < sizeof column_names / sizeof column_names[0]; i++) {
         err = column_count(outbox, column_names[i], &count, fault);
@@ -383,8 +383,8 @@ static void types_take(sqlite3_stmt *statement, struct rv_row *row)
         row->why = RV_STR("created_at must be a whole number of seconds since 1970");
     } else if (!timed) {
         row->verdict = RV_ROW_REFUSED;
-        row->why = RV_STR("created_at must be a time from 1970 to 9999, in seconds since 1970, not "
-                          "milliseconds: correct it, then set error to NULL");
+        row->why = RV_STR("created_at must be a time from 1970 to 9999, in seconds since 1970 and "
+                          "not in milliseconds: correct the value, then set error to NULL");
     }
 }
 

@@ -26,8 +26,9 @@ void rv_row_check_age(struct rv_arena *arena, struct rv_row *row, int64_t now)
         arena,
         RV_ROW_OLD_WHY
         " the row is more than %lld days old, and a server may delete idempotency keys after 30 "
-        "days. Check whether a task with its key exists; if none does, set created_at to now and "
-        "error to NULL",
+        "days. Find out whether a task was started for the row: `reeve tasks --key KEY` shows it "
+        "until it is deleted after --retain. If one was started, delete the row; otherwise set "
+        "created_at to now and error to NULL",
         (long long)((now - row->created_at) / RV_DAY_MS));
 }
 
@@ -81,9 +82,9 @@ void rv_row_check(struct rv_arena *arena, struct rv_row *row, int64_t now)
     if (row->verdict != RV_ROW_WAITS)
         return;
     if (item->key.len == 0)
-        refuse(row, RV_STR("key is empty; without a key, a row could start two tasks. Set key to a "
-                           "unique value, such as the order number, then set error to NULL. If "
-                           "an INSERT omits key, the table generates a key"));
+        refuse(row, RV_STR("key is empty; without a key, one row could start two tasks. Set key to "
+                           "a unique value, such as the order number, then set error to NULL. If "
+                           "an INSERT omits the column key, the table generates a key"));
     else if (item->workflow.len == 0)
         refuse(row,
                RV_STR("workflow is empty; it must be NAMESPACE/NAME or NAMESPACE/NAME:VERSION"));

@@ -32,7 +32,7 @@ static enum rv_rows_answer call_make(struct rv_sender *sender, struct rv_batch *
     struct rv_answer answer;
     int result = rv_client_request(sender->client, &call, &answer);
     enum rv_rows_answer meant = RV_ROWS_LATER;
-    why_set(batch, result == RV_RESULT_OK ? "the server currently does not accept tasks"
+    why_set(batch, result == RV_RESULT_OK ? "the server does not accept tasks at present"
                                           : rv_client_error(sender->client));
     if (result == RV_RESULT_OK || result == RV_RESULT_REFUSED)
         meant = rv_rows_read(&batch->arena, &sender->scratch, batch->rows, sender->indexes, count,

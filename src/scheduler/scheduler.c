@@ -454,7 +454,7 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
             duties[i]->fail(s);
     struct rv_str why = err == RV_ERR_FULL
                             ? RV_STR("the disk of the state store is full: free some space, then "
-                                     "send the request again; the server continues by itself")
+                                     "send the request again. The server does not need a restart")
                         : err == RV_ERR_DISPLACED ? place_why(s)
                                                   : rv_str_of(rv_err_text(err));
     while (s->batch.calls.first != NULL) {

@@ -77,8 +77,8 @@ static void call_run(struct visit *visit)
 static void refusal_word(struct rv_call *call)
 {
     if (call->kind == RV_CALL_KEY_REVOKE && call->err == RV_ERR_REFUSED)
-        call->message = RV_STR("this is the last admin key, which cannot be revoked: create "
-                               "another admin key first (reeve keys add admin --store PATH)");
+        call->message = RV_STR("no admin key would be left: create another admin key first (reeve "
+                               "keys add admin --store PATH)");
 }
 
 static int request_answer(struct visit *visit, const char *method, const char *target,

@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-#define CURE_FILE "restore a backup; read newer data from this file with sqlite3"
+#define CURE_FILE                                                                                  \
+    "restore a backup; to recover data that is newer than the backup, read this file with sqlite3"
 #define CURE_ROWS                                                                                  \
     "when the server reads this task, it parks the task with an alert; repair the rows by hand, "  \
     "or restore a backup"

@@ -68,9 +68,10 @@ bool rv_leave_ask(struct rv_leaving *leaving, struct rv_mailbox *mailbox)
     if (again || atomic_load(&leaving->state) != NEVER)
         return true;
     rv_log(RV_LOG_ERROR, "not-stopping",
-           RV_LOG_STR("reason", RV_STR("stopping the server now would lose data: correct the cause "
-                                       "in the event \"store-not-saved\", then stop the server "
-                                       "again. The next signal stops the server in any case")));
+           RV_LOG_STR("reason",
+                      RV_STR("stopping the server now would lose data: correct the cause given in "
+                             "the event \"store-not-saved\", then stop the server again. The next "
+                             "signal stops the server even if data would be lost")));
     return false;
 }
 

@@ -260,8 +260,8 @@ static bool roles_read(const char *from, const char *text, bool *ret_http_agent)
     if (has[API] && has[SCHEDULER] && has[SUPERVISOR])
         return true;
     rv_log_refusal("reeve serve",
-                   "%s %s: api, scheduler and supervisor are required, since no other server "
-                   "can use the same file; http-agent may be omitted",
+                   "%s %s: the roles api, scheduler and supervisor are required, since no other "
+                   "server can use the same store; http-agent may be omitted",
                    from, text);
     return false;
 }

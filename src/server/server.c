@@ -117,11 +117,11 @@ static const char *store_cure(const struct server *server, enum rv_err err)
 {
     const char *why = (const char *)atomic_load(&server->store_why);
     if (err == RV_ERR_FULL)
-        return "free some space on the disk of this file; the server continues by itself";
+        return "free some space on the disk of this file; the server then continues by itself";
     if (err == RV_ERR_BUSY)
-        return "end the program that locks this file; the server continues by itself";
+        return "end the program that locks this file; the server then continues by itself";
     if (err == RV_ERR_MEMORY)
-        return "free some memory on this machine; the server continues by itself";
+        return "free some memory on this machine; the server then continues by itself";
     if (err == RV_ERR_DISPLACED)
         return why != NULL ? why : rv_err_text(err);
     if (err == RV_ERR_CORRUPT)
@@ -435,7 +435,7 @@ static int keys_load(struct server *server)
     if (err == RV_OK)
         return 0;
     rv_log_refusal("reeve serve", "the API keys cannot be read: %s%s", rv_err_text(err),
-                   err == RV_ERR_CORRUPT ? "; to find the damage and its remedy: reeve check" : "");
+                   err == RV_ERR_CORRUPT ? "; run `reeve check` to find the cure" : "");
     return rv_err_exit(err);
 }
 
@@ -649,7 +649,7 @@ static void calls_refuse(struct server *server)
         for (size_t i = 0; i < count; i++) {
             struct rv_call *call = items[i];
             call->err = RV_ERR_BUSY;
-            call->message = RV_STR("the server is stopping; try again in a moment");
+            call->message = RV_STR("the server is stopping; try again later");
             call->finish(call);
         }
     }

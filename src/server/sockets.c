@@ -79,7 +79,7 @@ static int listen_refuse(const char *from, struct rv_str listen, enum rv_err err
         cure = "must be an address and a port up to 65535, such as 127.0.0.1:7733 or [::1]:7733";
     else if (err == RV_ERR_IN_USE && path)
         cure = "the path already exists: another server listens on this socket, or the file is not "
-               "a socket";
+               "a socket. Choose another path";
     else if (err == RV_ERR_IN_USE)
         cure = "another program uses the port; choose another port, or 0 for a free one";
     else if (errno == ENOENT)

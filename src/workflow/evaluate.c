@@ -291,8 +291,9 @@ static enum rv_err memory_end(struct rv_flow *flow, const struct memory *memory,
     forget(dot);
     struct rv_str detail = rv_arena_printf(
         flow->arena,
-        "the expressions of the step and the values of earlier steps need more than %zu KiB: pass "
-        "less data, or distribute the expressions over steps with an agent or a wait in between",
+        "the expressions of the step and the values of earlier steps need more than %zu KiB of "
+        "memory: pass less data, or distribute the expressions over several steps with an agent or "
+        "a wait between them",
         flow->memory_max / KIB);
     return detail.at == NULL ? rv_flow_full(flow)
                              : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,

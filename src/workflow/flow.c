@@ -261,7 +261,7 @@ static enum rv_err run_away(struct rv_flow *flow)
 {
     flow->fatal = true;
     struct rv_str detail = rv_arena_printf(
-        flow->arena, "more than %d consecutive steps without an agent or a wait",
+        flow->arena, "more than %d consecutive steps ran without an agent or a wait between them",
         RV_INLINE_STEPS_MAX);
     return detail.at == NULL ? rv_flow_full(flow)
                              : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,

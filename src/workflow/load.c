@@ -544,11 +544,12 @@ struct rv_str rv_definition_name(const struct rv_definition *definition)
 uint32_t rv_definition_warnings(const struct rv_definition *definition, struct rv_arena *arena,
                                 struct rv_definition_warning ret[RV_DEFINITION_WARNINGS_MAX])
 {
-    static const char several[] = "the expression may have several outputs, and only the first is "
-                                  "used; write [...] for all of them, or first(...)";
+    static const char several[] =
+        "the expression may have several outputs, and only the first is used; write [...] to use "
+        "all of them, or first(...) to use the first";
     static const char undo[] =
-        "this call declares no `compensate`; an undo of the task stops here and needs an operator. "
-        "Write `compensate: none` if there is nothing to undo";
+        "this call declares no `compensate`, so an undo of the task stops at this step and needs "
+        "an operator. If there is nothing to undo, write `compensate: none`";
     uint32_t count = 0;
     for (uint32_t i = 0; i < definition->several_count && count < RV_DEFINITION_WARNINGS_MAX; i++)
         ret[count++] = (struct rv_definition_warning){definition->several[i], rv_str_of(several)};

@@ -94,8 +94,9 @@ static enum rv_err load_scheme(struct rv_load *load, const struct rv_json *schem
         struct rv_str text;
         err = rv_load_string(load, scheme, known[i].name, &text);
         if (err == RV_OK && secret.at != NULL && text.at != NULL)
-            err = rv_load_invalid_name(load, rv_str_of(known[i].name),
-                                       "`use` cannot be combined with credentials; leave one out");
+            err = rv_load_invalid_name(
+                load, rv_str_of(known[i].name),
+                "`use` cannot be combined with credentials; remove one of them");
         else if (err == RV_OK && secret.at == NULL && text.at == NULL)
             err = rv_load_invalid(load, NULL, "%s needs `%s`, or `use` with a secret's name", kind,
                                   known[i].name);

@@ -98,9 +98,9 @@ static enum rv_err kind_unsupported(struct rv_load *load, const struct rv_json *
         if (rv_json_get(run, rv_str_of(programs[i])) != NULL)
             return rv_load_unsupported_name(
                 load, kind->key,
-                "run: %s is not supported: the server executes no programs; call an agent, and "
-                "start the agent on the machine that has the program: reeve agent exec NAME -- "
-                "COMMAND",
+                "run: %s is not supported, since the server executes no programs; write a call of "
+                "an agent, and start the agent on the machine that has the program: reeve agent "
+                "exec NAME -- COMMAND",
                 programs[i]);
     return rv_load_unsupported_name(load, kind->key, "%s is not supported yet", kind->key);
 }

@@ -44,7 +44,7 @@ static enum rv_err load_filter_text(struct rv_load *load, const struct rv_json *
         return RV_OK;
     size_t path = rv_load_push(load, rv_str_of(key));
     RV_TRY(rv_load_plain(load, *ret_text,
-                         "is not evaluated in a filter; write a condition as `when`"));
+                         "is not evaluated in a filter; write the condition under `when`"));
     if (rv_str_is(rv_str_of(key), "type"))
         RV_TRY(rv_load_error_type(load, *ret_text));
     rv_load_pop(load, path);
@@ -58,8 +58,9 @@ static enum rv_err load_filter_details(struct rv_load *load, const struct rv_jso
     if (rv_json_get(with, RV_STR("details")) == NULL)
         return RV_OK;
     if (rv_json_get(with, RV_STR("detail")) != NULL)
-        return rv_load_invalid_name(load, RV_STR("details"),
-                                    "detail and details are the same member; leave one out");
+        return rv_load_invalid_name(
+            load, RV_STR("details"),
+            "`detail` and `details` are the same member; remove one of them");
     return load_filter_text(load, with, "details", &into->detail);
 }
 

@@ -36,10 +36,9 @@ enum rv_err rv_load_metadata(struct rv_load *load, const struct rv_json *metadat
         const char *meant = reeve_key(key);
         enum rv_err err = RV_OK;
         if (meant != NULL)
-            err = rv_load_invalid_name(load, key,
-                                       "%s has no effect under metadata; write it under "
-                                       "metadata.reeve",
-                                       meant);
+            err = rv_load_invalid_name(
+                load, key,
+                "%s has no effect directly under metadata; write it under metadata.reeve", meant);
         else if (!rv_str_is(key, "reeve") && rv_suggest(key, names) != NULL &&
                  holds_reeve_key(&member->value))
             err = rv_load_invalid_name(load, key,

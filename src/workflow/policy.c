@@ -127,9 +127,9 @@ static enum rv_err load_compensate(struct rv_load *load, const struct rv_json *r
     if (compensate == NULL)
         return RV_OK;
     if (load->undo)
-        return rv_load_invalid_name(
-            load, RV_STR("compensate"),
-            "a compensation cannot have a compensation; it must be idempotent");
+        return rv_load_invalid_name(load, RV_STR("compensate"),
+                                    "a compensation cannot have a compensation of its own; make "
+                                    "the compensation idempotent");
     if (rv_str_is(rv_json_str(compensate), "none")) {
         node->undo_way = RV_UNDO_NOTHING;
         return RV_OK;

@@ -279,11 +279,10 @@ static enum rv_err check_kept(struct rv_flow *flow)
     if (kept <= RV_UNFINISHED_STEPS_MAX)
         return RV_OK;
     flow->fatal = true;
-    struct rv_str detail = rv_arena_printf(
-        flow->arena,
-        "more than %d steps failed in this try and the tries around it; reduce the number of "
-        "retries",
-        RV_UNFINISHED_STEPS_MAX);
+    struct rv_str detail = rv_arena_printf(flow->arena,
+                                           "more than %d steps have failed in this try and in the "
+                                           "tries that enclose it; reduce the number of retries",
+                                           RV_UNFINISHED_STEPS_MAX);
     return detail.at == NULL ? rv_flow_full(flow)
                              : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
                                                       "Too many failed steps in a try", detail);

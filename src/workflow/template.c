@@ -162,8 +162,8 @@ static enum rv_err missing_variable(struct rv_load *load, struct rv_str name)
     const char *cure =
         variable == RV_VAR_UNDO ? "the variable is available only in compensate"
         : variable == RV_VAR_OUTPUT
-            ? "the variable is available only in export.as; in output.as the output is `.`"
-        : variable == RV_VAR_INPUT ? "the input is `.` here"
+            ? "the variable is available only in export.as; in output.as, write `.` for the output"
+        : variable == RV_VAR_INPUT ? "write `.` for the input here"
                                    : "the variable has no value yet";
     return rv_load_invalid(load, NULL, "$%.*s is not available here; %s", RV_STR_FMT(name), cure);
 }

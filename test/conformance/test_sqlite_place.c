@@ -484,7 +484,7 @@ static void without_its_log_a_file_is_taken_if_that_is_wanted(void **state)
     struct rv_store_sqlite_options options = {
         .path = image, .clock = {no_clock, NULL}, .there = true, .keep_intact = true};
     assert_int_equal(rv_store_sqlite_open(&options, &store, &fault), RV_OK);
-    assert_non_null(strstr(fault.message, "no log although the store needs one"));
+    assert_non_null(strstr(fault.message, "no log, although the store needs its log"));
     store->ops->close(store);
     assert_start(image, RV_OK, "");
     image_remove(image);

@@ -269,7 +269,7 @@ gives "submit --watch: each step" 0 'processed*first*processed*second*processed 
 run submit test/two:1.0.0 --input '{"second":"decline"}' --watch
 gives "a task that is undone" 1 'giveBack (undoes 1)*compensated in *: declined: no funds'
 run submit test/two:2.0.0 --input '{"second":"decline"}' --wait
-gives "a task that needs an operator" 6 'error: declined: no funds*The task waits for an operator; for the cause: reeve show'
+gives "a task that needs an operator" 6 'error: declined: no funds*The task waits for an operator. To show the cause: reeve show'
 task=${out%% *}
 task=${task%%$'\n'*}
 run show "$task"
@@ -283,7 +283,7 @@ run suspend "$task"
 run show "$task"
 gives "show: a suspended task names its resume" 0 "reeve resume $task*reeve settle $task 2 --done --output null"
 run resubmit "$task" --late-seen 99
-gives "--late-seen: more than there are" 4 "late replies is 0, not 99*give --late-seen 0"
+gives "--late-seen: more than there are" 4 "late replies is 0, not 99*with --late-seen 0"
 run resubmit "$task"
 run alerts
 gives "a suspended task calls until it is resumed" 0 "failed*$task"
@@ -405,7 +405,7 @@ gives "bulk: options that make no sense together" 2 '--key is for a single task 
 run submit test/two --lines nowhere.jsonl
 gives "bulk: a file that is not there" 3 'nowhere.jsonl: No such file or directory'
 run tasks --limit 2
-gives "a page says how to go on" 0 'More: reeve tasks --limit 2 --after '
+gives "a page says how to go on" 0 'To list more: reeve tasks --limit 2 --after '
 
 # ---- what tasks are found by ----
 run submit test/two --key k-tagged --tags '{"city":"Bonn","quote":"a\" OR 1=1 --"}'

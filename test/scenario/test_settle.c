@@ -406,7 +406,7 @@ static void an_inline_step_that_fails_after_the_pivot_is_settled(void **state)
     assert_refused(world_give(w, task, (struct rv_command){.kind = RV_COMMAND_RESUBMIT}),
                    "3 --done --output null`");
     assert_refused(world_settle_step(w, task, 3, RV_FINDING_NOTHING, NULL),
-                   "has no external effect");
+                   "no effect at a service");
     world_restart(w, 100);
     assert_int_equal(world_settle_step(w, task, 3, RV_FINDING_DONE, "{\"n\":7}")->err, RV_OK);
     struct rv_request request = world_take(w, "three", "i1");
@@ -459,7 +459,7 @@ static void a_step_that_is_not_on_record_is_settled_with_its_task(void **state)
     assert_refused(refused, " --done --output null`");
     assert_refused(world_settle_step(w, task, 0, RV_FINDING_UNDONE, NULL), "reeve undo");
     assert_refused(world_settle_step(w, task, 1, RV_FINDING_DONE, NULL),
-                   "neither open nor in error");
+                   "only a step that is open, in error");
     assert_refused(world_settle_step(w, task, 99, RV_FINDING_DONE, NULL), "there is no step 99");
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
     assert_int_equal(world_settle_step(w, task, 0, RV_FINDING_DONE, "{\"by\":\"hand\"}")->err,

@@ -116,7 +116,7 @@ static const struct bad bads[] = {
     {"GET", "/v1/tasks/06DWX3T9H2K4Q/attempts?after=", "", 400, "next"},
     {"GET", "/v1/tasks/06DWX3T9H2K4Q/attempts?after=4294967296.1", "", 400, "next"},
     {"GET", "/v1/alerts?open=yes", "", 400, "true or false"},
-    {"GET", "/v1/agents?x", "", 400, "this operation accepts none"},
+    {"GET", "/v1/agents?x", "", 400, "this operation accepts no query parameters"},
     {"POST", "/v1/alerts/zzz/ack", "", 404, "not an alert id"},
     {"POST", "/v1/tasks/06DWX3T9H2K4Q/undo", "{\"why\":\"x\"}", 422, "by, reason"},
     {"POST", "/v1/tasks/06DWX3T9H2K4Q/undo", "{\"by\":5}", 422, "by must be a non-empty string"},

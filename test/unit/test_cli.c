@@ -143,8 +143,8 @@ static void test_words_refusals(void **state)
     refused("tasks --lines k", "unknown option --lines; see \"reeve help tasks\"");
     refused("--input {} submit s/w", "unknown option --input; write the options of a command after "
                                      "the command; see \"reeve help\"");
-    refused("submit s/w --key", "--key needs a value: --key KEY (idempotency key: the same key "
-                                "always means the same task)");
+    refused("submit s/w --key", "--key needs a value: --key KEY (idempotency key: a repeated "
+                                "submission with the same key starts no second task)");
     refused("submit s/w --wait=yes", "--wait does not take a value");
     refused("submit s/w --key a --key b", "--key is given twice; leave one out");
     refused("show", "TASK is missing; usage: reeve show TASK [STEP]");

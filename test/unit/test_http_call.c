@@ -245,7 +245,7 @@ static void no_expression_is_taken_for_text(void **state)
               " $undo.fence }'}}}]}}}}]\n",
          INSIDE},
         {HEAD "do: [{a: {try: [{b: {call: x}}], catch: {errors: {with: {title: '${ .t }'}}}}}]\n",
-         "${ is not evaluated in a filter; write a condition as `when`"},
+         "${ is not evaluated in a filter; write the condition under `when`"},
         {HEAD "do: [{a: {if: '.a == ${ .b }', set: {n: 1}}}]\n", "as one expression"},
     };
     (void)state;

@@ -217,8 +217,9 @@ static void a_time_that_no_row_can_have_is_refused(void **state)
         bool good = i < 2;
         assert_int_equal(f->rows[i].verdict, good ? RV_ROW_WAITS : RV_ROW_REFUSED);
         if (!good)
-            assert_non_null(strstr(f->rows[i].why.at, "in seconds since 1970, not milliseconds: "
-                                                      "correct it, then set error to NULL"));
+            assert_non_null(strstr(f->rows[i].why.at, "in seconds since 1970 and not in "
+                                                      "milliseconds: correct the value, then set "
+                                                      "error to NULL"));
     }
     assert_true(f->rows[1].created_at == INT64_C(253402300799000));
 }
@@ -388,7 +389,7 @@ static void what_is_wrong_is_told_with_its_cure(void **state)
     refused(f, f->path, RV_ERR_INVALID, "without the column priority");
     assert_int_equal(rv_outbox_make(f->path, &new_file, &f->fault), RV_ERR_INVALID);
     run_sql(f->application, "DROP TABLE reeve_outbox");
-    refused(f, f->path, RV_ERR_INVALID, "has no table reeve_outbox; create it");
+    refused(f, f->path, RV_ERR_INVALID, "has no table reeve_outbox: run");
     run_sql(f->application, "CREATE VIEW reeve_outbox AS SELECT 1 AS id");
     refused(f, f->path, RV_ERR_INVALID, "has no table reeve_outbox");
     run_sql(f->application,

@@ -161,7 +161,8 @@ static void what_is_given_up_before_complete_by_says_why(void **state)
     expect(f, 2000, RV_RUNTIME_OVER);
     const struct rv_json *error = rv_json_get(reply(f, 2000), RV_STR("error"));
     struct rv_str detail = rv_json_str(rv_json_get(error, RV_STR("detail")));
-    static const char why[] = "no worker; not retried after 1 try in 2.0 s: another try ";
+    static const char why[] = "no worker; the request was not retried after 1 try in 2.0 s: "
+                              "another try ";
     assert_true(detail.len > sizeof why);
     assert_memory_equal(detail.at, why, sizeof why - 1);
 }

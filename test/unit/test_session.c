@@ -524,7 +524,7 @@ static void another_program_at_the_address_is_named(void **state)
         {401, "", "http://a:1 answered with status 401 and without a Reeve error"},
         {301, "", "http://a:1 answered with status 301 and without a Reeve error"},
         {502, "<html></html>", "http://a:1 answered with status 502 and without a Reeve error"},
-        {413, "<html></html>", "the body exceeds the server's limit"},
+        {413, "<html></html>", "the body of the request exceeds the server's limit"},
         {503, "{\"title\":\"busy\",\"detail\":\"wait\"}", "now: 503 busy: wait (consecutive"},
     };
     (void)state;

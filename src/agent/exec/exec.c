@@ -311,10 +311,11 @@ static enum rv_err agent_run(struct exec *exec, struct rv_exec_fault *fault)
     rv_passing_close(options->name);
     if (atomic_load(&exec->keeper_gone))
         return fail(fault, RV_ERR_IO,
-                    "the process reeve-keeper has exited, and the agent cannot start commands "
-                    "without it; restart the agent");
+                    "the process reeve-keeper has exited, and without this process the agent "
+                    "cannot start commands; restart the agent");
     if (result == RV_RESULT_MEMORY)
-        return fail(fault, RV_ERR_IO, "not enough memory or threads for --max %d", options->max);
+        return fail(fault, RV_ERR_IO,
+                    "not enough memory or threads for --max %d; give a lower number", options->max);
     return RV_OK;
 }
 

@@ -252,7 +252,8 @@ void rv_exec_outcome(struct rv_arena *arena, const struct rv_exec_result *result
         break;
     case RV_EXEC_CANCELLED:
         failure->type = "cancelled";
-        failure->title = "the command was killed because the server revoked the attempt";
+        failure->title =
+            "the command was killed because the server revoked the attempt of the step";
         failure->transient = 1;
         break;
     case RV_EXEC_HURRIED:
@@ -262,7 +263,7 @@ void rv_exec_outcome(struct rv_arena *arena, const struct rv_exec_result *result
         break;
     case RV_EXEC_LATE: /* sent only if a renewal has moved the deadline meanwhile */
         failure->type = "late";
-        failure->title = "the command was killed at its deadline";
+        failure->title = "the command was killed because its deadline had passed";
         failure->transient = 1;
         break;
     }

@@ -24,8 +24,8 @@ static const char *access_wrong(struct rv_arena *arena, const char *path, const 
         return rv_arena_printf(arena, "%s is not executable; run chmod +x %s", path, path).at;
     return rv_arena_printf(arena,
                            "%s: the user of this process has no permission to execute the file; "
-                           "check the owner and mode of the file (ls -l), and whether the file "
-                           "system is mounted with noexec",
+                           "check the owner and the mode of the file (ls -l), and check whether "
+                           "the file system is mounted with noexec",
                            path)
         .at;
 }

@@ -170,8 +170,8 @@ static void call_cancel(struct call *call)
 {
     const struct rv_http_options *options = &call->conversation->http->options;
     if (call->sent && rv_outbound_cancel(options->outbound, call->id) != RV_OK)
-        options->log(RV_LOG_WARNING,
-                     "out of memory: a call cannot be cancelled and runs until its timeout");
+        options->log(RV_LOG_WARNING, "out of memory: a call cannot be cancelled, and continues "
+                                     "until it ends or its timeout passes");
 }
 
 static void call_ended(struct call *call)

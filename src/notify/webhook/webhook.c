@@ -160,8 +160,8 @@ static enum rv_err request_submit(struct rv_webhook *webhook, struct sending *se
 static struct rv_str why_of(enum rv_err err)
 {
     if (err == RV_ERR_REFUSED)
-        return RV_STR("there is no signing secret for the destination: add a secret to the file "
-                      "given with --webhook-secret-file");
+        return RV_STR("there is no signing secret for this destination: add a secret to the file "
+                      "given with --webhook-secret-file, and restart the server");
     return rv_str_of(rv_err_text(err));
 }
 

@@ -21,7 +21,7 @@ bool carry_again(struct rv_scheduler *s, struct pending *p);
 #define STOPPING RV_STR("the server is stopping: send the request again")
 #define NOT_TAKEN                                                                                  \
     RV_STR("the state store refused the change several times, and nothing was written: "           \
-           "send it again")
+           "send the request again")
 RV_CHECK enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms);
 void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id task,
                  int64_t wait_ms);

@@ -24,6 +24,6 @@ struct rv_str call_printf(struct rv_call *call, const char *format, ...)
 struct rv_str no_alert_text(struct rv_call *call, int64_t alert)
 {
     char id[RV_ID_TEXT_BYTES];
-    return call_printf(call, "there is no such alert: %.*s; `reeve alerts --all` lists them",
+    return call_printf(call, "there is no such alert: %.*s; `reeve alerts --all` lists all alerts",
                        RV_STR_FMT(rv_task_text((struct rv_task_id){alert}, id)));
 }

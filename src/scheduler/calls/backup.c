@@ -11,8 +11,8 @@
 static struct rv_str refusal_text(const struct rv_scheduler *s, enum rv_err err)
 {
     if (err == RV_ERR_REFUSED)
-        return RV_STR("another backup is running: wait until it has ended, or at most 20 s if its "
-                      "client has stopped reading");
+        return RV_STR("another backup is running: try again after it has ended. If its client has "
+                      "stopped reading, it ends within 20 s");
     if (err == RV_ERR_UNSUPPORTED)
         return RV_STR("this server's store is not a file: use the backup tools of its database");
     if (err == RV_ERR_FULL)

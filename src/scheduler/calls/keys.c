@@ -76,9 +76,8 @@ static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const s
                            RV_STR("the maximum number of keys is reached: revoke unused keys"));
     if (key->role != RV_ROLE_ADMIN && admins_count(s, set, RV_STR_NONE) == 0)
         return call_refuse(p->call, RV_ERR_REFUSED,
-                           RV_STR("there is no admin key: the first key must be an admin key, "
-                                  "since only an admin can create and revoke keys: reeve keys add "
-                                  "admin"));
+                           RV_STR("there is no admin key, and only an admin can create and revoke "
+                                  "keys: create an admin key first (reeve keys add admin)"));
     p->call->u.key.first = set->count == 0;
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
@@ -99,11 +98,11 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
     if (record == NULL)
         return call_refuse(p->call, RV_ERR_NOT_FOUND,
                            call_printf(p->call,
-                                       "there is no such key: %.*s; `reeve keys` lists them",
+                                       "there is no such key: %.*s; `reeve keys` lists the keys",
                                        RV_STR_FMT(key->id)));
     if (set->count > 0 && admins_count(s, set, key->id) == 0)
         return call_refuse(p->call, RV_ERR_REFUSED,
-                           RV_STR("this is the last admin key: create another admin key first"));
+                           RV_STR("no admin key would be left: create another admin key first"));
     struct rv_api_key was = {.id = key->id};
     enum rv_err err = rv_api_key_read(s->batch.arena, record, &was);
     if (err == RV_ERR_MEMORY)

@@ -63,8 +63,9 @@ static enum rv_err limit_decide(struct rv_scheduler *s, struct pending *p)
         return err;
     if (!found && limits_count(s) >= RV_AGENT_LIMITS_MAX) {
         p->call->err = RV_ERR_LIMIT;
-        p->call->message = RV_STR("the maximum number of agents with limits or pauses is reached: "
-                                  "remove unused ones (`reeve agents` lists them)");
+        p->call->message = RV_STR(
+            "the maximum number of agents with limits or pauses is reached: remove the limits and "
+            "pauses of unused agents (`reeve agents` lists the agents)");
         return RV_OK;
     }
     if (asked->sets_concurrent)

@@ -25,8 +25,9 @@ static enum rv_err messages_decide(struct rv_scheduler *s, struct pending *p)
     } else if (messages->of->reply_url.at == NULL && !messages->of->reply_stream) {
         call->err = RV_ERR_REFUSED;
         call->message = RV_STR(
-            "this task was submitted without replyTo and has no messages: submit with --stream "
-            "(\"replyTo\": {\"stream\": true}), or use GET /v1/tasks/{task}?wait=PT20S");
+            "this task was submitted without replyTo and has no messages. To wait for this task, "
+            "use GET /v1/tasks/{task}?wait=PT20S; to receive messages about further tasks, submit "
+            "them with --stream (\"replyTo\": {\"stream\": true})");
     }
     return RV_OK;
 }

@@ -54,8 +54,8 @@ static enum rv_err late_unseen(struct rv_scheduler *s, const struct rv_call_oper
         return err;
     *ret_message = rv_arena_printf(
         s->batch.arena,
-        "the task's number of late replies is %u, not %u: read them (`reeve show %s`), then give "
-        "--late-seen %u",
+        "the task's number of late replies is %u, not %u: read the late replies (`reeve show %s`), "
+        "then repeat the command with --late-seen %u",
         count, seen, rv_task_text(work->id, id).at, full ? RV_PAGE_ROWS_MAX : count);
     return ret_message->at != NULL ? RV_OK : RV_ERR_MEMORY;
 }
@@ -200,7 +200,7 @@ static void operate_act(struct rv_scheduler *s, struct pending *p)
     }
     if (work != NULL && work->dropped) {
         finish(s, p, RV_ERR_REFUSED,
-               RV_STR("the state store refused the change of the task: see its alert"));
+               RV_STR("the state store refused the change of the task: see the alert of the task"));
         return;
     }
     if (work != NULL)

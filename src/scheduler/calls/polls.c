@@ -618,7 +618,7 @@ static void poll_park(struct rv_scheduler *s, struct pending *p)
         err = park(s, p, p->poll->wait_ms);
     if (err != RV_OK) {
         struct rv_str many = RV_STR(
-            "too many waiting polls: raise `max` and use fewer connections");
+            "too many polls are waiting: use fewer connections, and raise `max` instead");
         poll_unname(s, p);
         finish(s, p, err, err == RV_ERR_BUSY ? many : RV_STR_NONE);
         return;

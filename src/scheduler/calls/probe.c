@@ -161,7 +161,7 @@ enum rv_err probe_choose(struct rv_scheduler *s, struct rv_call *call)
     if (err == RV_OK && choice.step.number == 0 && choice.more) {
         call->err = RV_ERR_BUSY;
         call->message = RV_STR(
-            "the search for a waiting step is not finished: send the request again");
+            "the server is still searching for a waiting step: send the request again");
         return RV_OK;
     }
     if (err == RV_OK && choice.step.number == 0 && choice.circuit != NULL)

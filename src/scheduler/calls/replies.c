@@ -22,7 +22,7 @@ enum { REPLIES_PIECE = 64 }; /* whose rows are loaded at once, of a large call *
 enum { NOT_NOW = 503 };      /* the status of an item that is to be sent again */
 enum { POSTPONE_MS_MAX_DEFAULT = 60 * RV_MINUTE_MS, CIRCUIT_MS_MAX_DEFAULT = 5 * RV_MINUTE_MS };
 
-#define REFUSED_BY_STORE "the state store refused the change of the task: see its alert"
+#define REFUSED_BY_STORE "the state store refused the change of the task: see the alert of the task"
 
 static enum rv_err step_for(struct rv_scheduler *s, struct rv_step_id id, struct work **ret_work)
 {
@@ -106,7 +106,8 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
         return err;
     if (work == NULL && is_too_large(s, item->step)) {
         item->status = NOT_NOW;
-        item->message = RV_STR("out of memory for the task's rows: see the task's alert");
+        item->message = RV_STR(
+            "the server has too little memory for the task's rows: see the alert of the task");
         return RV_OK;
     }
     if (work == NULL) {
@@ -117,7 +118,7 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
     if (others_step(p->call, work, item->step.number)) {
         item->status = 403;
         item->message = RV_STR(
-            "the step belongs to another agent: this API key may not reply for it");
+            "the step belongs to another agent, for which this API key cannot reply");
         return RV_OK;
     }
     delivery_shown(s, item->step, item->token);

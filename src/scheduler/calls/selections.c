@@ -74,7 +74,8 @@ enum rv_err selection_find(struct rv_store *store, struct rv_call *call, struct 
     if (!found)
         return call_refuse(
             call, RV_ERR_NOT_FOUND,
-            call_printf(call, "there is no such selection: %.*s; `reeve selections` lists them",
+            call_printf(call,
+                        "there is no such selection: %.*s; `reeve selections` lists the selections",
                         RV_STR_FMT(rv_task_text(id, text))));
     if (ret_selection->unreadable)
         return call_refuse(
@@ -194,15 +195,16 @@ static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
     size_t all, open;
     if (select->count == 0)
         return call_refuse(p->call, RV_ERR_NOT_FOUND,
-                           RV_STR("no task matches the filter: no selection was created"));
+                           RV_STR("no task matches the filter, so no selection was created"));
     enum rv_err err = selections_count(s, &all, &open);
     if (err != RV_OK)
         return err;
     if (all >= RV_SELECTIONS_MAX)
         return call_refuse(
             p->call, RV_ERR_LIMIT,
-            RV_STR("the maximum number of selections is reached: the server deletes selections "
-                   "without a running command after --retain (30 days if it is forever)"));
+            RV_STR("the maximum number of selections is reached: wait until the server deletes old "
+                   "selections. It deletes a selection without a running command after --retain "
+                   "(after 30 days if --retain is forever)"));
     select->row.id = rv_id_make(&s->ids, s->batch.now);
     select->row.tasks = (uint32_t)select->count;
     select->row.picked.at = s->batch.now;
@@ -228,12 +230,11 @@ static enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
     }
     p->waits_turn = false;
     if (select->count > RV_SELECTION_TASKS_MAX)
-        return call_refuse(
-            p->call, RV_ERR_LIMIT,
-            call_printf(p->call,
-                        "more than %d tasks match the filter: narrow it, for example by "
-                        "age, and create several selections",
-                        RV_SELECTION_TASKS_MAX));
+        return call_refuse(p->call, RV_ERR_LIMIT,
+                           call_printf(p->call,
+                                       "more than %d tasks match the filter: narrow the filter, "
+                                       "for example by age, and create several selections",
+                                       RV_SELECTION_TASKS_MAX));
     p->waits_turn = !select->whole || s->batch.record_changes++ > 0;
     return p->waits_turn ? RV_OK : selection_make(s, p);
 }

@@ -99,7 +99,7 @@ static enum rv_err item_destination(struct rv_scheduler *s, struct rv_call *call
                                     struct rv_submission *item, struct rv_str *ret_destination)
 {
     enum { TEXT_BYTES = 2048 };
-    char text[TEXT_BYTES] = "webhooks are disabled on this server";
+    char text[TEXT_BYTES] = "this server does not send webhooks";
     const struct rv_scheduler_outlet *outlet = &s->options.outlet;
     *ret_destination = RV_STR_NONE;
     if (item->reply_url.at == NULL)
@@ -163,12 +163,10 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct pending *p, size_t 
         return err;
     if (plan->err != RV_OK) {
         bool limit = plan->err == RV_ERR_LIMIT;
-        refuse(
-            item, plan->err,
-            limit
-                ? plan->message
-                : RV_STR(
-                      "the workflow's definition cannot be read: publish it under a new version"));
+        refuse(item, plan->err,
+               limit ? plan->message
+                     : RV_STR("the stored definition of the workflow cannot be read: publish the "
+                              "definition again as a new version"));
         return RV_OK;
     }
     item->task = work->id;
@@ -195,7 +193,8 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t
     if (workflow == NULL) {
         refuse(item, RV_ERR_NOT_FOUND,
                call_printf(p->call,
-                           "no workflow %.*s/%.*s%s%.*s is published; `reeve workflows` lists them",
+                           "no workflow %.*s/%.*s%s%.*s is published; `reeve workflows` lists the "
+                           "published workflows",
                            RV_STR_FMT(item->space), RV_STR_FMT(item->name),
                            item->version.at ? ":" : "", RV_STR_FMT(item->version)));
         return RV_OK;

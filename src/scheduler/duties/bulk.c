@@ -432,7 +432,8 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct bulk *bulk, size_t
         item.outcome = RV_BULK_GONE;
     } else if (bulk->marks[place] == MARK_OFFENDER) {
         item.outcome = RV_BULK_REFUSED;
-        message = RV_STR("the state store refused the change of the task: see its alert");
+        message = RV_STR(
+            "the state store refused the change of the task: see the alert of the task");
     } else {
         struct rv_plan *plan;
         err = command_decide(s, bulk, place, work, &plan);

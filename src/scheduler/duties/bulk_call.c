@@ -29,7 +29,7 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
     if (selection_old(s, selection))
         return call_refuse(
             p->call, RV_ERR_REFUSED,
-            RV_STR("this selection is too old and is about to be deleted: create a new one"));
+            RV_STR("this selection is too old and will be deleted soon: create a new selection"));
     enum rv_err err = selections_count(s, &all, &open);
     if (err != RV_OK)
         return err;
@@ -79,7 +79,8 @@ static enum rv_err bulk_change(struct rv_scheduler *s, struct pending *p,
     char text[RV_ID_TEXT_BYTES];
     if (selection->begun.at == 0)
         return call_refuse(p->call, RV_ERR_REFUSED,
-                           RV_STR("this selection has no command yet: see `reeve help bulk`"));
+                           RV_STR("this selection has no command yet: start one with `reeve bulk "
+                                  "COMMAND SELECTION`"));
     if (stop && selection->stopped.at != 0)
         return RV_OK;
     if (selection->ended_at != 0 || selection->stopped.at != 0)

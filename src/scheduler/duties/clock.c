@@ -14,7 +14,7 @@ static struct rv_str clock_message(struct rv_scheduler *s, int64_t ahead)
     return rv_arena_printf(s->batch.arena,
                            "the wall clock has jumped: it is %lld s %s the store's clock, which "
                            "does not jump but approaches the wall clock by 0.5 ms per second. "
-                           "Correct the machine's clock. If it is correct, %s",
+                           "Correct the machine's clock. If the machine's clock is correct, %s",
                            (long long)(ahead > 0 ? ahead : -ahead) / RV_SECOND_MS,
                            ahead > 0 ? "ahead of" : "behind",
                            ahead > 0 ? "restart the server, which then uses the wall clock"

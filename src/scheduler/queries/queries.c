@@ -19,7 +19,7 @@ void no_task_say(struct rv_call *call, struct rv_task_id task)
     char id[RV_ID_TEXT_BYTES];
     call->err = RV_ERR_NOT_FOUND;
     call->message = call_printf(
-        call, "there is no such task: %.*s (finished tasks are deleted after --retain)",
+        call, "there is no such task: %.*s (the server deletes ended tasks after --retain)",
         RV_STR_FMT(rv_task_text(task, id)));
 }
 
@@ -314,8 +314,9 @@ static enum rv_err query_workflow(const struct query *q, struct rv_call *call)
         return RV_OK;
     }
     call->err = RV_ERR_NOT_FOUND;
-    call->message = call_printf(call, "no workflow %.*s is published; `reeve workflows` lists them",
-                                RV_STR_FMT(list->filter.workflow));
+    call->message = call_printf(
+        call, "no workflow %.*s is published; `reeve workflows` lists the published workflows",
+        RV_STR_FMT(list->filter.workflow));
     return RV_OK;
 }
 

@@ -287,9 +287,10 @@ static enum rv_err log_match(const struct opening *opening)
                     "the store's file was deleted or replaced. Put the file back, or restore a "
                     "backup; to begin with an empty store, remove the lock file");
     if (there && number == RV_COPY_MARK)
-        return fail(opening, RV_ERR_IN_USE,
-                    "is a backup, but the log beside it (the same name with -wal) belongs to an "
-                    "earlier store at this place: move the log away, together with that store");
+        return fail(
+            opening, RV_ERR_IN_USE,
+            "is a backup, but the log beside it (the same name with -wal) belongs to an earlier "
+            "store at this place: move the log to where the file of the earlier store is now");
     if (there && number != 0 && recorded->log && recorded->id != number)
         return fail_other(opening);
     if (!there && number != 0 && recorded->log && recorded->id == number)
@@ -333,8 +334,9 @@ static enum rv_err loss_settle(const struct opening *opening)
     if (code != SQLITE_OK)
         return fail_sqlite(opening, rv_sqlite_err(store, code));
     if (!store->log_found)
-        return fail(opening, RV_OK,
-                    "had no log although the store needs one; the changes in the log are lost");
+        return fail(
+            opening, RV_OK,
+            "had no log, although the store needs its log; the changes in the log are lost");
     return fail(opening, RV_OK,
                 "had a damaged log: the first %u of at least %u pages were intact and are now in "
                 "the file; the changes in the other pages are lost",
@@ -508,8 +510,8 @@ static enum rv_err log_secure(const struct opening *opening)
         return RV_OK;
     if (err == RV_ERR_CORRUPT)
         return fail_lossy(opening, err,
-                          "has a damaged log with acknowledged changes after the damage: restore "
-                          "it from a backup");
+                          "has a damaged log, with acknowledged changes after the damage: restore "
+                          "the store from a backup");
     return fail(opening, err, "has a log that cannot be rewritten: %s", sqlite3_errstr(code));
 }
 
@@ -709,7 +711,7 @@ static void saved_tell(const struct opening *opening, enum rv_err err)
     snprintf(saved, sizeof saved, "%s.saved", opening->path);
     if (needed && opening->vfs == NULL && stat(saved, &stat_of) == 0)
         snprintf(at + len, room - len,
-                 ". A server that stopped earlier saved its whole store as %s", saved);
+                 ". A server that was stopped earlier has saved its whole store as %s", saved);
 }
 
 static void host_note(const struct opening *opening)

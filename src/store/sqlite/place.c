@@ -31,7 +31,7 @@ static const struct {
            "FILE in the store's place, and start the server again"},
     [RV_PLACE_MOVED -
         1] = {"the store's file is no longer at ",
-              ": the file or its folder was moved or replaced. Put it back; if this is not "
+              ": the file or its folder was moved or replaced. Put the file back; if this is not "
               "possible, save the store with `reeve backup FILE` before you stop the server"},
     [RV_PLACE_LOG - 1] =
         {"the log of the store ",
@@ -41,19 +41,19 @@ static const struct {
     [RV_PLACE_LOCK - 1] = {"the lock file of the store ",
                            " (the same name with .lock) was deleted, moved or replaced: without "
                            "it, a missing or truncated log would not be detected after a crash. "
-                           "Put it back, or stop the server and start it again"},
+                           "Put the lock file back, or stop the server and start it again"},
     [RV_PLACE_FILE_CHANGED - 1] =
         {"the store's file ",
-         " was truncated or overwritten by another program. Nothing is written any more. Stop the "
-         "server: if it still has all data of the store, it saves the store under the same name "
-         "with .saved. Then move the store and its log (the same name with -wal) away, put the "
-         "saved file, or a backup, in the store's place, and start the server again"},
+         " was truncated or overwritten by another program. The server no longer writes to the "
+         "store. Stop the server: if it still has all data of the store, it saves the store under "
+         "the same name with .saved. Then move the store and its log (the same name with -wal) "
+         "away, put the saved file, or a backup, in the store's place, and start the server again"},
     [RV_PLACE_LOG_CHANGED - 1] =
         {"the log of the store ",
-         " (the same name with -wal) was truncated or overwritten by another program. Nothing is "
-         "written any more. Stop the server: if it still has all data of the store, it saves the "
-         "store under the same name with .saved. Then move the store and its log away, put the "
-         "saved file, or a backup, in the store's place, and start the server again"},
+         " (the same name with -wal) was truncated or overwritten by another program. The server "
+         "no longer writes to the store. Stop the server: if it still has all data of the store, "
+         "it saves the store under the same name with .saved. Then move the store and its log "
+         "away, put the saved file, or a backup, in the store's place, and start the server again"},
 };
 
 static char *text_of(const char *before, const char *path, const char *after)

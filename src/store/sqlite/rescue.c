@@ -100,9 +100,9 @@ static enum rv_err pages_copy(struct rescue *rescue, sqlite3 *to, sqlite3_backup
         return fail(rescue, RV_ERR_FULL, "the disk is full");
     if ((code & 0xff) == SQLITE_NOMEM)
         return fail(rescue, RV_ERR_MEMORY, "out of memory");
-    return fail(rescue, RV_ERR_CORRUPT,
-                "a part of the store is no longer in its files or in the server's memory: restore "
-                "a backup");
+    return fail(
+        rescue, RV_ERR_CORRUPT,
+        "a part of the store is neither in its files nor in the server's memory: restore a backup");
 }
 
 static enum rv_err pages_take(struct rescue *rescue)
