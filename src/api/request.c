@@ -238,7 +238,7 @@ void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *co
     } else if (names[0] == NULL) {
         rv_buf_lit(&parser->scratch, "this operation accepts no query parameters");
     } else {
-        rv_buf_lit(&parser->scratch, "known names:");
+        rv_buf_lit(&parser->scratch, "use one of:");
         for (size_t i = 0; names[i] != NULL; i++)
             rv_buf_printf(&parser->scratch, "%s %s", i ? "," : "", names[i]);
     }
@@ -271,16 +271,17 @@ struct rv_str rv_arg_get(const struct rv_request_line *request, const char *name
 
 bool rv_text_int(struct rv_str text, int64_t *ret)
 {
-    if (text.len == 0 || text.len > 18)
-        return false;
     int64_t number = 0;
     for (size_t i = 0; i < text.len; i++) {
         if (text.at[i] < '0' || text.at[i] > '9')
             return false;
-        number = number * 10 + (text.at[i] - '0');
+        int digit = text.at[i] - '0';
+        if (number > (INT64_MAX - digit) / 10)
+            return false;
+        number = number * 10 + digit;
     }
     *ret = number;
-    return true;
+    return text.len > 0;
 }
 
 bool rv_arg_int(struct rv_parser *parser, const struct rv_request_line *request, const char *name,

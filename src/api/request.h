@@ -110,7 +110,7 @@ bool rv_key_header_none(struct rv_parser *parser, const struct rv_request_line *
 
 /* Digits only, at most int64. */
 bool rv_text_int(struct rv_str text, int64_t *ret);
-/* Appends "; did you mean ...?" to scratch when a known name is near. */
+/* The scratch becomes "did you mean ...?" with the name or value that is near, or lists all. */
 void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *const *names);
 /* A sentence about the code point that rv_utf8_hidden has found. */
 #define RV_HIDDEN_TEXT "contains the control or formatting character U+%04X; remove it"

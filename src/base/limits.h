@@ -31,6 +31,7 @@ enum {
     RV_WAIT_MS_DEFAULT = 20000,                 /* a poll without waitMs */
     RV_WAIT_MS_MAX = 50000,
     RV_URL_BYTES_MAX = 2048,
+    RV_CALL_METHOD_BYTES_MAX = 20, /* of a call that the server makes */
     RV_ERROR_DETAIL_BYTES_MAX = 64 * 1024,    /* of an error; a longer one is left out */
     RV_MESSAGE_PAYLOAD_BYTES_MAX = 16 * 1024, /* of an output or error in a message */
     RV_STREAM_MESSAGES_MAX = 16,              /* that wait in memory for the reader of one stream */

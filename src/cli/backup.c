@@ -30,14 +30,25 @@ struct backup {
     struct rv_str finding; /* the first; on the arena */
 };
 
+/* Why no more bytes fit; NULL: it is another error. */
+static const char *full_text(int number)
+{
+    if (number == ENOSPC)
+        return "the disk is full";
+    if (number == EDQUOT)
+        return "the disk quota is used up";
+    return number == EFBIG ? "the maximum file size (ulimit -f) is reached" : NULL;
+}
+
 static int errno_tell(const struct backup *backup, const char *path, int number)
 {
     const struct cli *cli = backup->cli;
-    if (number == ENOSPC || number == EDQUOT || number == EFBIG)
+    const char *full = full_text(number);
+    if (full != NULL)
         return cli_tell(cli, CLI_UNREACHABLE,
-                        "%s cannot be written because the disk is full; free up disk space, or "
-                        "choose another disk, and repeat the backup",
-                        path);
+                        "%s cannot be written because %s; make room, or choose another disk, and "
+                        "repeat the backup",
+                        path, full);
     if (number == ENOENT || number == ENOTDIR)
         return cli_tell(cli, CLI_NOT_FOUND,
                         "%s: the folder \"%s\" does not exist, or is not a folder; create it first",

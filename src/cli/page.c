@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+enum { LIMIT_MAX = 1000000000 };
+
 bool cli_limit_read(struct cli *cli, uint64_t otherwise, uint64_t *ret_limit)
 {
     const char *text = cli_value(cli, CLI_OPTION_LIMIT);
@@ -13,10 +15,11 @@ bool cli_limit_read(struct cli *cli, uint64_t otherwise, uint64_t *ret_limit)
         return true;
     uint64_t limit = 0;
     size_t i = 0;
-    for (; text[i] >= '0' && text[i] <= '9' && limit < 1000000000; i++)
+    for (; text[i] >= '0' && text[i] <= '9' && limit <= LIMIT_MAX; i++)
         limit = 10 * limit + (uint64_t)(text[i] - '0');
-    if (i == 0 || text[i] != '\0' || limit == 0) {
-        cli_tell(cli, CLI_USAGE, "--limit %s: must be a whole number, 1 or greater", text);
+    if (text[i] != '\0' || limit == 0 || limit > LIMIT_MAX) {
+        cli_tell(cli, CLI_USAGE, "--limit %s: must be a whole number from 1 to %d", text,
+                 LIMIT_MAX);
         return false;
     }
     *ret_limit = limit;

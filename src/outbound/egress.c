@@ -241,9 +241,10 @@ void rv_egress_address_why(const struct rv_target *target, const struct rv_addre
         host = bracketed;
     }
     snprintf(ret_why, RV_EGRESS_WHY_BYTES,
-             "%s resolves to %s, %s; the egress list allows this only with an entry that names the "
-             "%s and its port: --egress %s://%s:%u",
-             target->host, text,
+             "%s %s%s%s%s; the egress list allows this only with an entry that names the %s and its "
+             "port: --egress %s://%s:%u",
+             target->host, target->literal ? "is " : "resolves to ", target->literal ? "" : text,
+             target->literal ? "" : ", ",
              special ? "a link-local, metadata or reserved address"
                      : "an address of this machine or network",
              special ? "address" : "host", target->scheme, host, target->port);

@@ -1,6 +1,7 @@
 /* One request as libcurl is to see it, and its answer as libcurl tells it. */
 #include "outbound/outbound_priv.h"
 
+#include "base/limits.h"
 #include "base/time.h"
 
 #include <stdio.h>
@@ -12,7 +13,6 @@
 enum {
     CONNECT_MS_MAX = 10000,
     RECEIVE_BYTES = 4096, /* of each transfer's own buffer: thousands are under way at once */
-    METHOD_BYTES_MAX = 20,
     HEADER_BYTES_MAX = 32 * 1024,
     PIN_BYTES = 1024
 };
@@ -90,7 +90,7 @@ enum rv_err rv_outgoing_check(struct outgoing *outgoing)
 {
     const struct rv_outbound_request *request = &outgoing->request;
     struct rv_str method = request->method;
-    bool upper = method.len > 0 && method.len <= METHOD_BYTES_MAX;
+    bool upper = method.len > 0 && method.len <= RV_CALL_METHOD_BYTES_MAX;
     for (size_t i = 0; i < method.len && upper; i++)
         upper = (method.at[i] >= 'A' && method.at[i] <= 'Z') || method.at[i] == '-';
     if (!upper || rv_str_is(method, "CONNECT") || rv_str_is(method, "TRACE")) {

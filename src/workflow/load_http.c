@@ -245,11 +245,17 @@ static enum rv_err check_method(struct rv_load *load, const struct rv_json *with
         return rv_load_invalid(load, NULL, "call: http needs `method`");
     if (rv_is_expression(method))
         return RV_OK;
-    for (size_t i = 0; i < method.len; i++) {
+    bool valid = method.len > 0 && method.len <= RV_CALL_METHOD_BYTES_MAX;
+    for (size_t i = 0; i < method.len && valid; i++) {
         char c = (char)(method.at[i] | 0x20);
-        if ((c < 'a' || c > 'z') && c != '-')
-            return rv_load_invalid(load, "method", "a method must be a name such as get or post");
+        valid = (c >= 'a' && c <= 'z') || method.at[i] == '-';
     }
+    if (!valid)
+        return rv_load_invalid(load, "method",
+                               "a method must be a name of 1 to %d letters, such as get or post",
+                               RV_CALL_METHOD_BYTES_MAX);
+    if (word_is(method, "CONNECT") || word_is(method, "TRACE"))
+        return rv_load_invalid(load, "method", "the methods CONNECT and TRACE are not supported");
     node->safe = word_is(method, "GET") || word_is(method, "HEAD");
     return RV_OK;
 }

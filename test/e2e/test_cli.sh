@@ -407,6 +407,11 @@ gives "bulk: a file that is not there" 3 'nowhere.jsonl: No such file or directo
 run tasks --limit 2
 gives "a page says how to go on" 0 'To list more: reeve tasks --limit 2 --after '
 
+for limit in 0 1x "" 1000000001 99999999999999999999; do
+    run tasks --limit "$limit"
+    gives "--limit $limit" 2 "--limit $limit: must be a whole number from 1 to 1000000000"
+done
+
 # ---- what tasks are found by ----
 run submit test/two --key k-tagged --tags '{"city":"Bonn","quote":"a\" OR 1=1 --"}'
 tagged=$out

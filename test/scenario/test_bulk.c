@@ -368,6 +368,59 @@ static void a_stop_is_kept_through_a_restart(void **state)
     assert_true(row.stopped.at != 0 && row.ended_at != 0);
 }
 
+/* ---- memory ---- */
+
+static uint64_t mallocs, malloc_fails_at; /* 0: none */
+
+void *__real_malloc(size_t bytes);
+void *__wrap_malloc(size_t bytes);
+
+void *__wrap_malloc(size_t bytes)
+{
+    mallocs++;
+    return malloc_fails_at == 0 || mallocs != malloc_fails_at ? __real_malloc(bytes) : NULL;
+}
+
+/* There are so many selections that it takes a few batches to find this one again. */
+static void a_stop_that_finds_no_memory_stops(void **state)
+{
+    enum { OTHERS = 110 };
+    bool failed = true;
+    (void)state;
+    for (uint64_t n = 1; failed; n++) {
+        struct world w;
+        world_open(&w);
+        park_tasks(&w);
+        struct rv_task_id selection = {0};
+        for (int i = 0; i < 2 * OTHERS; i++) {
+            struct rv_task_id one = select_parked(&w);
+            selection = i == OTHERS ? one : selection;
+            world_pass(&w, 1);
+        }
+        asked(&w, selection, RV_BULK_BEGIN);
+        int given = resubmitted(&w);
+        struct rv_call *stop = bulk_ask(&w, selection, RV_BULK_STOP, RATE);
+        malloc_fails_at = n;
+        mallocs = 0;
+        enum rv_err err = rv_scheduler_run_batch(w.scheduler, &stop, 1, w.mono);
+        failed = mallocs >= n;
+        malloc_fails_at = 0;
+        assert_true(err == RV_OK || err == RV_ERR_MEMORY);
+        bool stopped = world_finished(stop) && stop->err == RV_OK;
+        w.now += 500;
+        w.mono += 500;
+        assert_int_equal(rv_scheduler_run_batch(w.scheduler, NULL, 0, w.mono), RV_OK);
+        if (stopped)
+            assert_int_equal(resubmitted(&w), given);
+        world_settle(&w);
+        asked(&w, selection, RV_BULK_STOP);
+        world_pass(&w, 100);
+        struct rv_selection row = status(&w, selection);
+        assert_true(row.ended_at != 0 && rv_str_is(row.stopped.by, "ann"));
+        world_close(&w);
+    }
+}
+
 /* The commands of the batch before are among its numbers, whose record is written with the next. */
 static void a_pause_tells_of_all_commands_before_it(void **state)
 {
@@ -704,6 +757,7 @@ int main(void)
         SCENARIO(stopped_for_good),
         SCENARIO(no_task_gets_a_stopped_command),
         SCENARIO(a_stop_is_kept_through_a_restart),
+        cmocka_unit_test(a_stop_that_finds_no_memory_stops),
         SCENARIO(a_pause_tells_of_all_commands_before_it),
         SCENARIO(each_pause_is_recorded),
         SCENARIO(a_pause_in_the_batch_of_its_end_is_kept),

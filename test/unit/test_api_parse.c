@@ -91,6 +91,8 @@ static const struct bad bads[] = {
     {"GET", "v1/tasks", "", 400, "slash"},
     {"GET", "/v1/tasks?stat=error", "", 400, "did you mean \"state\""},
     {"GET", "/v1/tasks?state=eror", "", 400, "did you mean \"error\""},
+    {"GET", "/v1/tasks?state=yes", "", 400, "unknown state; use one of: pending, "},
+    {"POST", "/v1/keys", "{\"role\":\"root\"}", 422, "unknown role; use one of: submitter, "},
     {"GET", "/v1/tasks?state=error&state=error", "", 400, "given twice"},
     {"GET", "/v1/tasks?workflow=x", "", 400, "namespace/name"},
     {"GET", "/v1/tasks?workflow=", "", 400, "namespace/name"},
@@ -112,6 +114,9 @@ static const struct bad bads[] = {
     {"GET", "/v1/tasks/nothing", "", 404, "not a task id"},
     {"GET", "/v1/tasks/06DWX3T9H2K4Q?wait=20", "", 400, "PT20S"},
     {"GET", "/v1/tasks/06DWX3T9H2K4Q?wait=PT51S", "", 400, "the maximum is PT50S"},
+    {"GET", "/v1/tasks/06DWX3T9H2K4Q?wait=PT1S&revision=9223372036854775808", "", 400,
+     "from 0 to 9223372036854775807"},
+    {"GET", "/v1/tasks/06DWX3T9H2K4Q?wait=PT1S&revision=", "", 400, "from 0 to"},
     {"GET", "/v1/tasks/06DWX3T9H2K4Q/attempts?after=3", "", 400, "next"},
     {"GET", "/v1/tasks/06DWX3T9H2K4Q/attempts?after=", "", 400, "next"},
     {"GET", "/v1/tasks/06DWX3T9H2K4Q/attempts?after=4294967296.1", "", 400, "next"},
@@ -195,6 +200,17 @@ static void bad_requests_are_refused_with_their_cure(void **state)
                      RV_STR_FMT(detail));
         bench_end(&bench);
     }
+}
+
+static void the_largest_revision_is_accepted(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_begin(&bench);
+    const char *target = "/v1/tasks/06DWX3T9H2K4Q?wait=PT1S&revision=9223372036854775807";
+    assert_int_equal(parse_text(&bench, "GET", target, ""), 0);
+    assert_int_equal(bench.call.u.show.after_revision, INT64_MAX);
+    bench_end(&bench);
 }
 
 /* A faulty item among good ones: its status and what its message says. */
@@ -515,6 +531,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_requests_are_refused_with_their_cure),
+        cmocka_unit_test(the_largest_revision_is_accepted),
         cmocka_unit_test(a_bad_reply_does_not_spoil_the_others),
         cmocka_unit_test(errors_keep_their_bytes_and_their_defaults),
         cmocka_unit_test(a_submission_is_taken_apart),

@@ -198,7 +198,9 @@ static void a_star_allows_names_and_public_addresses_alone(void **state)
         {"https://1.1.1.1/", NULL},
         {"https://127.0.0.1/", "--egress https://127.0.0.1:443"},
         {"https://127.0.0.1:443/", "--egress https://127.0.0.1:443"},
-        {"https://169.254.169.254/", "link-local"},
+        {"https://127.1/", "127.0.0.1 is an address of this machine or network; only"},
+        {"https://[::1]/", "[::1] is an address of this machine or network; only"},
+        {"https://169.254.169.254/", "169.254.169.254 is a link-local"},
         {"http://anything.example/", "--egress http://anything.example"},
     };
     (void)state;

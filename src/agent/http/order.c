@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { METHOD_BYTES_MAX = 20, PAIRS_MAX = 100, URL_BYTES_MAX = 64 * 1024 };
+enum { PAIRS_MAX = 100, URL_BYTES_MAX = 64 * 1024 };
 
 #define MEMBER(object, name) rv_json_get((object), RV_STR(name))
 
@@ -105,10 +105,10 @@ static bool pairs_make(struct rv_http_order *order, const struct rv_json *pairs,
 static bool method_read(struct rv_http_order *order, const struct rv_json *input)
 {
     struct rv_str method = rv_json_str(MEMBER(input, "method"));
-    char *upper = rv_arena_bytes(&order->arena, METHOD_BYTES_MAX);
+    char *upper = rv_arena_bytes(&order->arena, RV_CALL_METHOD_BYTES_MAX);
     if (upper == NULL)
         return no_memory(order);
-    if (method.len == 0 || method.len > METHOD_BYTES_MAX)
+    if (method.len == 0 || method.len > RV_CALL_METHOD_BYTES_MAX)
         return WRONG(order, "method must be a method name such as get or post");
     for (size_t i = 0; i < method.len; i++) {
         char c = method.at[i];

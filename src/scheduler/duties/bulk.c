@@ -111,7 +111,8 @@ static bool word_keep(struct rv_arena *arena, struct rv_word *word)
            text_keep(arena, &word->reason);
 }
 
-/* Takes over whether it is paused or stopped, and why. MEMORY: the words are as they were. */
+/* Takes over whether it is paused or stopped, and why. MEMORY: the words are as they were, and are
+ * read again (bulk_end). */
 static enum rv_err holds_learn(struct bulk *bulk, const struct rv_selection *row)
 {
     struct rv_arena arena;
@@ -125,6 +126,7 @@ static enum rv_err holds_learn(struct bulk *bulk, const struct rv_selection *row
     struct rv_word stopped = row->stopped;
     kept = kept && word_keep(&arena, &stopped);
     bulk->row.paused = row->paused;
+    bulk->row.stopped.at = row->stopped.at;
     rv_arena_done(kept ? &bulk->holds_arena : &arena);
     if (!kept)
         return RV_ERR_MEMORY;

@@ -110,7 +110,7 @@ static enum rv_err page_put(struct reading *reading, const unsigned char *bytes,
 {
     ssize_t n = pwrite(reading->kept_fd, bytes, RV_SQLITE_PAGE_BYTES, page * RV_SQLITE_PAGE_BYTES);
     if (n != RV_SQLITE_PAGE_BYTES)
-        return n >= 0 || errno == ENOSPC || errno == EDQUOT ? RV_ERR_FULL : RV_ERR_IO;
+        return n >= 0 || rv_place_full_text(errno) != NULL ? RV_ERR_FULL : RV_ERR_IO;
     atomic_uchar *byte = &reading->kept[page / 8];
     atomic_store(byte, (unsigned char)(atomic_load(byte) | 1 << (page % 8)));
     return RV_OK;

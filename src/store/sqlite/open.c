@@ -30,7 +30,7 @@ enum { CHECKPOINT_PAGES = 2000 };
 #define LINK_FORMAT                                                                                \
     "has a symbolic link in place of its %s, which is not followed: remove the link, or use "      \
     "another --store"
-#define FULL_TEXT "cannot be opened because the disk is full; free up disk space and start again"
+#define FULL_FORMAT "cannot be opened because %s; free up disk space and start again"
 
 struct opening {
     const char *path;
@@ -57,10 +57,10 @@ fail(const struct opening *opening, enum rv_err err, const char *format, ...)
 
 static enum rv_err fail_errno(const struct opening *opening, const char *what, int number)
 {
-    enum rv_err err = number == ENOSPC || number == EDQUOT ? RV_ERR_FULL : RV_ERR_IO;
-    if (err == RV_ERR_FULL)
-        return fail(opening, err, FULL_TEXT);
-    return fail(opening, err, "%s: %s: correct this or use another --store", what,
+    const char *full = rv_place_full_text(number);
+    if (full != NULL)
+        return fail(opening, RV_ERR_FULL, FULL_FORMAT, full);
+    return fail(opening, RV_ERR_IO, "%s: %s: correct this or use another --store", what,
                 strerror(number));
 }
 
@@ -80,7 +80,7 @@ static enum rv_err fail_sqlite(const struct opening *opening, enum rv_err err)
                     changed ? "a page has a wrong checksum" : sqlite3_errmsg(db));
     }
     if (err == RV_ERR_FULL)
-        return fail(opening, err, FULL_TEXT);
+        return fail(opening, err, FULL_FORMAT, rv_place_full_text(ENOSPC));
     return fail(opening, err, "cannot be opened: %s", sqlite3_errmsg(db));
 }
 
@@ -704,12 +704,10 @@ static enum rv_err system_files_prepare(const struct opening *opening)
 static void saved_tell(const struct opening *opening, enum rv_err err)
 {
     char saved[PATH_MAX];
-    struct stat stat_of;
     char *at = opening->fault->message;
     size_t len = strlen(at), room = sizeof opening->fault->message;
     bool needed = err == RV_ERR_CORRUPT || err == RV_ERR_REFUSED || err == RV_ERR_NOT_FOUND;
-    snprintf(saved, sizeof saved, "%s.saved", opening->path);
-    if (needed && opening->vfs == NULL && stat(saved, &stat_of) == 0)
+    if (needed && opening->vfs == NULL && rv_rescue_newest(opening->path, saved))
         snprintf(at + len, room - len,
                  ". A server that was stopped earlier has saved its whole store as %s", saved);
 }

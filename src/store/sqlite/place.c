@@ -166,6 +166,15 @@ int rv_place_scratch(const struct rv_place *place)
     return rv_place_elsewhere(); /* the folder was deleted */
 }
 
+const char *rv_place_full_text(int number)
+{
+    if (number == ENOSPC)
+        return "the disk is full";
+    if (number == EDQUOT)
+        return "the disk quota is used up";
+    return number == EFBIG ? "the maximum file size is reached" : NULL;
+}
+
 /* What a start writes may have found room in a log that was there. */
 static bool has_room(struct rv_place *place)
 {
@@ -175,7 +184,7 @@ static bool has_room(struct rv_place *place)
     int number = fd >= 0 ? posix_fallocate(fd, 0, ROOM_BYTES) : errno;
     if (fd >= 0)
         close(fd);
-    place->roomy = number != ENOSPC && number != EDQUOT && number != EFBIG;
+    place->roomy = rv_place_full_text(number) == NULL;
     return place->roomy;
 }
 

@@ -30,15 +30,47 @@ static enum rv_err fail(struct rescue *rescue, enum rv_err err, const char *why)
 
 /* ---- the file ---- */
 
-/* An older file is somebody's rescue too. */
+/* An older file is somebody's rescue too: the second is called FILE.saved.2. */
+static void name_make(const char *saved, int number, char *ret_name, size_t bytes)
+{
+    if (number == 1)
+        snprintf(ret_name, bytes, "%s", saved);
+    else
+        snprintf(ret_name, bytes, "%s.%d", saved, number);
+}
+
+bool rv_rescue_newest(const char *path, char ret_file[static PATH_MAX])
+{
+    char file[PATH_MAX], saved[PATH_MAX + sizeof ".saved"], name[sizeof saved + 16];
+    struct stat newest = {.st_mtim = {.tv_sec = 0}};
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    bool found = false;
+    /* As SQLite names the file of the store, which may be the end of a link. */
+    if (vfs == NULL || (vfs->xFullPathname(vfs, path, sizeof file, file) & 0xff) != SQLITE_OK)
+        return false;
+    snprintf(saved, sizeof saved, "%s.saved", file);
+    for (int i = 1; i <= NAMES_MAX; i++) {
+        struct stat of;
+        name_make(saved, i, name, sizeof name);
+        if (stat(name, &of) != 0 || strlen(name) >= PATH_MAX)
+            continue;
+        bool later = of.st_mtim.tv_sec != newest.st_mtim.tv_sec
+                         ? of.st_mtim.tv_sec > newest.st_mtim.tv_sec
+                         : of.st_mtim.tv_nsec >= newest.st_mtim.tv_nsec;
+        if (found && !later)
+            continue;
+        found = true;
+        newest = of;
+        memcpy(ret_file, name, strlen(name) + 1);
+    }
+    return found;
+}
+
 static int file_make(struct rescue *rescue)
 {
     int number = EEXIST;
     for (int i = 1; i <= NAMES_MAX && number == EEXIST; i++) {
-        if (i == 1)
-            snprintf(rescue->name, sizeof rescue->name, "%s", rescue->store->place.saved);
-        else
-            snprintf(rescue->name, sizeof rescue->name, "%s.%d", rescue->store->place.saved, i);
+        name_make(rescue->store->place.saved, i, rescue->name, sizeof rescue->name);
         rescue->fd = openat(rescue->folder, rescue->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
                             0600);
         number = rescue->fd >= 0 ? 0 : errno;
@@ -68,8 +100,9 @@ static enum rv_err file_open(struct rescue *rescue)
     int number = folder_find(rescue);
     if (number == 0)
         return RV_OK;
-    if (number == ENOSPC || number == EDQUOT)
-        return fail(rescue, RV_ERR_FULL, "the disk is full");
+    const char *full = rv_place_full_text(number);
+    if (full != NULL)
+        return fail(rescue, RV_ERR_FULL, full);
     if (number == ENOENT)
         return fail(rescue, RV_ERR_IO,
                     "the store's folder was deleted: create it again with the same name");

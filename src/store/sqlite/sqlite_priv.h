@@ -11,6 +11,7 @@
 
 #include <sqlite3.h>
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -116,7 +117,13 @@ bool rv_place_has_lock(struct rv_sqlite *store);
 /* Whether somebody else has written to a file: before anything is built on it. */
 bool rv_place_changed(struct rv_sqlite *store);
 
+/* Why no more bytes fit; NULL: this errno is another error. */
+const char *rv_place_full_text(int number);
+
 /* ---- rescue.c: a copy of what is left ---- */
+
+/* The newest copy that was left beside the store; false: there is none. */
+bool rv_rescue_newest(const char *path, char ret_file[static PATH_MAX]);
 
 /* FULL, IO, MEMORY, CORRUPT; with why. */
 RV_CHECK enum rv_err rv_rescue(struct rv_sqlite *store,
