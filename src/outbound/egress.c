@@ -240,14 +240,15 @@ void rv_egress_address_why(const struct rv_target *target, const struct rv_addre
         snprintf(bracketed, sizeof bracketed, address->v6 ? "[%s]" : "%s", text);
         host = bracketed;
     }
-    snprintf(ret_why, RV_EGRESS_WHY_BYTES,
-             "%s %s%s%s%s; the egress list allows this only with an entry that names the %s and its "
-             "port: --egress %s://%s:%u",
-             target->host, target->literal ? "is " : "resolves to ", target->literal ? "" : text,
-             target->literal ? "" : ", ",
-             special ? "a link-local, metadata or reserved address"
-                     : "an address of this machine or network",
-             special ? "address" : "host", target->scheme, host, target->port);
+    snprintf(
+        ret_why, RV_EGRESS_WHY_BYTES,
+        "%s %s%s%s%s; the egress list allows this only with an entry that names the %s and its "
+        "port: --egress %s://%s:%u",
+        target->host, target->literal ? "is " : "resolves to ", target->literal ? "" : text,
+        target->literal ? "" : ", ",
+        special ? "a link-local, metadata or reserved address"
+                : "an address of this machine or network",
+        special ? "address" : "host", target->scheme, host, target->port);
 }
 
 enum rv_err rv_egress_check_url(const struct rv_egress *egress, struct rv_str url,
