@@ -93,16 +93,27 @@ static int64_t mono_now_us(void *self)
     return rv_clock_mono_us();
 }
 
-/* The server's last line, and its exit code: a damaged file needs a person, and a service manager
- * must not start the server again and again; after anything else a start decides from the file. */
+/* A damaged file needs a person, and a service manager must not start the server again and again;
+ * after anything else a start decides from the file. */
+static int store_exit(enum rv_err err)
+{
+    return err == RV_ERR_CORRUPT ? EXIT_DAMAGED : rv_err_exit(err);
+}
+
+static void damage_format(const struct server *server, char *text, size_t room)
+{
+    snprintf(text, room,
+             "the file %s is damaged: locate the damage with \"reeve check --store %s\", and restore "
+             "a backup",
+             server->store_path, server->store_path);
+}
+
+/* The server's last line, and its exit code. */
 static void store_stop(const struct server *server, enum rv_err err)
 {
     char reason[PATH_MAX + 256];
     if (err == RV_ERR_CORRUPT)
-        snprintf(reason, sizeof reason,
-                 "the file %s is damaged: locate the damage with \"reeve check --store %s\", and "
-                 "restore a backup",
-                 server->store_path, server->store_path);
+        damage_format(server, reason, sizeof reason);
     else
         snprintf(
             reason, sizeof reason,
@@ -110,7 +121,15 @@ static void store_stop(const struct server *server, enum rv_err err)
             server->store_path);
     rv_log(RV_LOG_ERROR, "exit", RV_LOG_STR("reason", rv_str_of(reason)));
     rv_log_flush();
-    _exit(err == RV_ERR_CORRUPT ? EXIT_DAMAGED : rv_err_exit(err));
+    _exit(store_exit(err));
+}
+
+static int damage_refuse(const struct server *server)
+{
+    char reason[PATH_MAX + 256];
+    damage_format(server, reason, sizeof reason);
+    rv_log_refusal("reeve serve", "%s", reason);
+    return EXIT_DAMAGED;
 }
 
 static const char *store_cure(const struct server *server, enum rv_err err)
@@ -279,7 +298,7 @@ static int store_open(struct server *server, const char *path)
     if (err == RV_OK)
         return 0;
     rv_log_refusal("reeve serve", "%s", fault.message[0] ? fault.message : rv_err_text(err));
-    return rv_err_exit(err);
+    return fault.foreign ? rv_err_exit(err) : store_exit(err);
 }
 
 static enum rv_err copy_open(void *self, struct rv_copy **ret_copy)
@@ -346,13 +365,8 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
     enum rv_err err = rv_scheduler_open(&options, &server->scheduler);
     if (err == RV_OK)
         return 0;
-    if (err == RV_ERR_CORRUPT) {
-        rv_log_refusal("reeve serve",
-                       "the file %s is damaged: locate the damage with \"reeve check --store %s\", "
-                       "and restore a backup",
-                       server->store_path, server->store_path);
-        return EXIT_DAMAGED;
-    }
+    if (err == RV_ERR_CORRUPT)
+        return damage_refuse(server);
     rv_log_refusal("reeve serve", "the scheduler cannot start: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
@@ -434,8 +448,9 @@ static int keys_load(struct server *server)
     rv_arena_done(&arena);
     if (err == RV_OK)
         return 0;
-    rv_log_refusal("reeve serve", "the API keys cannot be read: %s%s", rv_err_text(err),
-                   err == RV_ERR_CORRUPT ? "; to find the damage and its remedy: reeve check" : "");
+    if (err == RV_ERR_CORRUPT)
+        return damage_refuse(server);
+    rv_log_refusal("reeve serve", "the API keys cannot be read: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
