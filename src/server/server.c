@@ -102,10 +102,11 @@ static int store_exit(enum rv_err err)
 
 static void damage_format(const struct server *server, char *text, size_t room)
 {
-    snprintf(text, room,
-             "the file %s is damaged: locate the damage with \"reeve check --store %s\", and restore "
-             "a backup",
-             server->store_path, server->store_path);
+    snprintf(
+        text, room,
+        "the file %s is damaged: locate the damage with \"reeve check --store %s\", and restore "
+        "a backup",
+        server->store_path, server->store_path);
 }
 
 /* The server's last line, and its exit code. */

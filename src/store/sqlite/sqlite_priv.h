@@ -284,10 +284,10 @@ enum { RV_GATHER_MAX = 16, RV_HOST_BYTES = 256 };
 
 /* The second line of the lock file. */
 struct rv_record_of_log {
-    uint32_t id;               /* of the store that is, or was, at this place; 0: not known */
-    bool log;                  /* its log has what is not in the file */
-    bool stopped;              /* nothing was written since the stop */
-    uint32_t marked;           /* with `log`: the file itself has this mark, or a newer; 0: unknown */
+    uint32_t id;     /* of the store that is, or was, at this place; 0: not known */
+    bool log;        /* its log has what is not in the file */
+    bool stopped;    /* nothing was written since the stop */
+    uint32_t marked; /* with `log`: the file itself has this mark, or a newer; 0: unknown */
     struct rv_log_state state; /* with `log`: at least so much it has; after a stop, what it had */
 };
 
