@@ -137,9 +137,9 @@ static const char *store_cure(const struct server *server, enum rv_err err)
 {
     const char *why = (const char *)atomic_load(&server->store_why);
     if (err == RV_ERR_FULL)
-        return "free some space on the disk of this file; the server continues by itself";
+        return "free some space on the disk of the store; the server continues by itself";
     if (err == RV_ERR_BUSY)
-        return "end the program that locks this file; the server continues by itself";
+        return "end the program that locks the store's file; the server continues by itself";
     if (err == RV_ERR_MEMORY)
         return "free some memory on this machine; the server continues by itself";
     if (err == RV_ERR_DISPLACED)
@@ -229,8 +229,8 @@ static enum rv_err store_health(void *self, const char **ret_why)
 {
     struct server *server = self;
     enum rv_err err = (enum rv_err)atomic_load(&server->store_err);
-    if (err == RV_ERR_DISPLACED)
-        *ret_why = (const char *)atomic_load(&server->store_why);
+    if (err != RV_OK)
+        *ret_why = store_cure(server, err);
     return err;
 }
 
@@ -368,7 +368,13 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         return 0;
     if (err == RV_ERR_CORRUPT)
         return damage_refuse(server);
-    rv_log_refusal("reeve serve", "the scheduler cannot start: %s", rv_err_text(err));
+    if (err == RV_ERR_FULL) /* as of the file's own opening */
+        rv_log_refusal("reeve serve",
+                       "%s cannot be opened because the disk is full; free up disk space and start "
+                       "again",
+                       server->store_path);
+    else
+        rv_log_refusal("reeve serve", "the scheduler cannot start: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
