@@ -22,6 +22,7 @@
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
 #include "server/inside.h"
+#include "server/keys.h"
 #include "server/leave.h"
 #include "server/lock.h"
 #include "server/sockets.h"
@@ -428,37 +429,14 @@ static int outbound_open(struct server *server, const struct rv_egress *egress)
     return rv_err_exit(err);
 }
 
-/* All keys, before anyone is served. */
 static int keys_load(struct server *server)
 {
-    struct rv_keys *keys = &server->access.keys;
-    struct rv_record rows[RV_PAGE_ROWS_MAX];
-    struct rv_arena arena;
-    struct rv_str after = RV_STR_NONE;
-    size_t count;
-    enum rv_err err;
-    rv_arena_init(&arena, 0);
-    do {
-        err = server->store->ops->list_records(server->store, &arena, RV_STR(RV_RECORD_API_KEY),
-                                               RV_STR_NONE, after, RV_PAGE_ROWS_MAX, rows, &count);
-        for (size_t i = 0; err == RV_OK && i < count; i++) {
-            struct rv_api_key key;
-            err = rv_api_key_read(&arena, &rows[i], &key);
-            if (err == RV_OK)
-                err = rv_keys_add(keys, &key);
-            else if (err == RV_ERR_INVALID)
-                keys->unreadable++;
-            err = err == RV_ERR_INVALID ? RV_OK : err;
-            after = rows[i].key;
-        }
-    } while (err == RV_OK && count == RV_PAGE_ROWS_MAX);
-    rv_arena_done(&arena);
-    if (err == RV_OK)
-        return 0;
+    enum rv_err err = rv_server_keys_load(server->store, &server->access.keys);
     if (err == RV_ERR_CORRUPT)
         return damage_refuse(server);
-    rv_log_refusal("reeve serve", "the API keys cannot be read: %s", rv_err_text(err));
-    return rv_err_exit(err);
+    if (err != RV_OK)
+        rv_log_refusal("reeve serve", "the API keys cannot be read: %s", rv_err_text(err));
+    return err == RV_OK ? 0 : rv_err_exit(err);
 }
 
 /* Where others come in, somebody must be able to tell them apart. */

@@ -274,7 +274,7 @@ static void a_log_that_has_more_than_was_noted_is_taken(void **state)
     image_remove(older);
 }
 
-/* A copy of the file that was made at an earlier stop, and put back without a thought of the log. */
+/* A copy of the file that was made at an earlier stop is put back beside the newer log. */
 static void a_log_beside_an_older_copy_of_its_file_is_refused(void **state)
 {
     struct subject *s = *state;

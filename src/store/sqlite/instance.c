@@ -73,8 +73,8 @@ enum rv_err rv_sqlite_mark_stop(struct rv_sqlite *store)
     return mark_write(store, (uint32_t)mark - RV_MARK_RUNS);
 }
 
-/* What is in no record is not missed. The mark is of use in the file alone; once it is there, a file
- * without it is not the one that the log goes on from. */
+/* What is in no record is not missed. The mark is of use in the file alone; once it is there, a
+ * file without it is not the one that the log goes on from. */
 static enum rv_err log_announce(struct rv_sqlite *store, uint32_t mark)
 {
     if (store->lock_fd < 0)

@@ -9,8 +9,8 @@
 
 enum { RECORD_BYTES = 96 };
 
-/* "BEGUN SALTS FRAMES MARK"; a server of an older version writes no mark, or none of it. False: it is
- * not whole. */
+/* "BEGUN SALTS FRAMES MARK"; a server of an older version writes no mark, or none of it. False: it
+ * is not whole. */
 static bool state_read(const char *text, struct rv_record_of_log *recorded)
 {
     struct rv_log_state *state = &recorded->state;
