@@ -32,10 +32,10 @@ struct rv_cli_look {
 struct rv_cli_server {
     /* `reeve serve`: argv[0] is "serve". Gives the exit code. */
     int (*serve)(int argc, char **argv);
-    /* One request of the API on the file of a server that is stopped. The status; 0: the file
-     * cannot be used, and *ret_body says why. */
-    int (*at_rest)(const char *store, const char *method, const char *target, const char *body,
-                   struct rv_buf *ret_body);
+    /* One request of the API on the file of a server that is stopped, and its status. Else the
+     * file cannot be used, and *ret_body says why. IN_USE: a server has it. */
+    enum rv_err (*at_rest)(const char *store, const char *method, const char *target,
+                           const char *body, int *ret_status, struct rv_buf *ret_body);
     /* `reeve check`: holds the store of a server that is stopped against all rules. OK: it was
      * looked at, whatever was found; else *ret_why says why not. */
     enum rv_err (*check)(const char *store, struct rv_cli_check *check, struct rv_buf *ret_why);

@@ -67,16 +67,16 @@ static int at_rest_ask(struct cli *cli, const char *method, struct rv_str target
     struct rv_str text = rv_arena_str(&cli->arena, rv_buf_str(body));
     bool made = access(store, F_OK) != 0;
     *ret_answer = (struct cli_answer){.json = rv_json_null()};
-    ret_answer->status = cli->server->at_rest(store, method, target.at, text.at, &said);
+    enum rv_err err = cli->server->at_rest(store, method, target.at, text.at, &ret_answer->status,
+                                           &said);
     ret_answer->text = rv_arena_str(&cli->arena, rv_buf_str(&said));
     bool failed = said.failed != RV_OK;
     rv_buf_done(&said);
     if (failed)
         return cli_tell(cli, CLI_UNREACHABLE, "out of memory");
-    if (ret_answer->status == 0)
-        return cli_tell(cli, CLI_REFUSED,
-                        "--store %s: %.*s (if the server runs, leave out --store)", store,
-                        RV_STR_FMT(ret_answer->text));
+    if (err != RV_OK)
+        return cli_tell(cli, rv_err_exit(err), "%.*s%s", RV_STR_FMT(ret_answer->text),
+                        err == RV_ERR_IN_USE ? "; if this server runs, leave out --store" : "");
     if (made) /* as for a first start; or the path is mistyped */
         fprintf(stderr, "%s did not exist; a new store was created.\n", store);
     return cli_answer_read(cli, ret_answer);
@@ -160,7 +160,10 @@ static int keys_revoke(struct cli *cli)
     if (cli->words.args_count < 2)
         return cli_tell(cli, CLI_USAGE,
                         "ID is missing; usage: reeve keys revoke ID; `reeve keys` lists the ids");
-    const char *id = cli->words.args[1];
+    const char *id = cli->words.args[1], *store = cli_value(cli, CLI_OPTION_STORE);
+    if (store != NULL && access(store, F_OK) != 0) /* none is made */
+        return cli_tell(cli, rv_err_exit(RV_ERR_NOT_FOUND),
+                        "%s does not exist: give the path of a server's store with --store", store);
     if (strncmp(id, KEY_PREFIX, sizeof KEY_PREFIX - 1) == 0) { /* a key must not get into logs */
         id += sizeof KEY_PREFIX - 1;
         return cli_tell(

@@ -113,20 +113,21 @@ static int request_answer(struct visit *visit, const char *method, const char *t
     return answer.status;
 }
 
-int rv_at_rest(const char *store, const char *method, const char *target, const char *body,
-               struct rv_buf *ret_body)
+enum rv_err rv_at_rest(const char *store, const char *method, const char *target, const char *body,
+                       int *ret_status, struct rv_buf *ret_body)
 {
     struct visit visit = {.finished = false};
-    if (visit_open(&visit, store, ret_body) != RV_OK)
-        return 0;
+    enum rv_err err = visit_open(&visit, store, ret_body);
+    if (err != RV_OK)
+        return err;
     rv_parser_init(&visit.parser);
     rv_arena_init(&visit.call.arena, 0);
-    int status = request_answer(&visit, method, target, body, ret_body);
+    *ret_status = request_answer(&visit, method, target, body, ret_body);
     rv_scheduler_close(visit.scheduler);
     rv_arena_done(&visit.call.arena);
     rv_parser_done(&visit.parser);
     visit.store->ops->close(visit.store);
-    return status;
+    return RV_OK;
 }
 
 /* ---- one look of the supervisor ---- */

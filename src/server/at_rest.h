@@ -7,10 +7,9 @@
 #include "cli/cli.h"
 
 /* Opens the store, answers the request as the server would whose keys ask for nothing, and closes
- * it. Whoever can write the file needs no key. The status; 0: the store cannot be used, and
- * *ret_body has one sentence why. */
-int rv_at_rest(const char *store, const char *method, const char *target, const char *body,
-               struct rv_buf *ret_body);
+ * it. Whoever can write the file needs no key. See rv_cli_server. */
+RV_CHECK enum rv_err rv_at_rest(const char *store, const char *method, const char *target,
+                                const char *body, int *ret_status, struct rv_buf *ret_body);
 
 /* See rv_cli_server. */
 RV_CHECK enum rv_err rv_at_rest_look(const char *store, struct rv_cli_look *ret_look,

@@ -22,6 +22,7 @@
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
 #include "server/inside.h"
+#include "server/keys.h"
 #include "server/leave.h"
 #include "server/lock.h"
 #include "server/sockets.h"
@@ -93,16 +94,28 @@ static int64_t mono_now_us(void *self)
     return rv_clock_mono_us();
 }
 
-/* The server's last line, and its exit code: a damaged file needs a person, and a service manager
- * must not start the server again and again; after anything else a start decides from the file. */
+/* A damaged file needs a person, and a service manager must not start the server again and again;
+ * after anything else a start decides from the file. */
+static int store_exit(enum rv_err err)
+{
+    return err == RV_ERR_CORRUPT ? EXIT_DAMAGED : rv_err_exit(err);
+}
+
+static void damage_format(const struct server *server, char *text, size_t room)
+{
+    snprintf(
+        text, room,
+        "the file %s is damaged: locate the damage with \"reeve check --store %s\", and restore "
+        "a backup",
+        server->store_path, server->store_path);
+}
+
+/* The server's last line, and its exit code. */
 static void store_stop(const struct server *server, enum rv_err err)
 {
     char reason[PATH_MAX + 256];
     if (err == RV_ERR_CORRUPT)
-        snprintf(reason, sizeof reason,
-                 "the file %s is damaged: locate the damage with \"reeve check --store %s\", and "
-                 "restore a backup",
-                 server->store_path, server->store_path);
+        damage_format(server, reason, sizeof reason);
     else
         snprintf(
             reason, sizeof reason,
@@ -110,7 +123,15 @@ static void store_stop(const struct server *server, enum rv_err err)
             server->store_path);
     rv_log(RV_LOG_ERROR, "exit", RV_LOG_STR("reason", rv_str_of(reason)));
     rv_log_flush();
-    _exit(err == RV_ERR_CORRUPT ? EXIT_DAMAGED : rv_err_exit(err));
+    _exit(store_exit(err));
+}
+
+static int damage_refuse(const struct server *server)
+{
+    char reason[PATH_MAX + 256];
+    damage_format(server, reason, sizeof reason);
+    rv_log_refusal("reeve serve", "%s", reason);
+    return EXIT_DAMAGED;
 }
 
 static const char *store_cure(const struct server *server, enum rv_err err)
@@ -209,8 +230,8 @@ static enum rv_err store_health(void *self, const char **ret_why)
 {
     struct server *server = self;
     enum rv_err err = (enum rv_err)atomic_load(&server->store_err);
-    if (err == RV_ERR_DISPLACED)
-        *ret_why = (const char *)atomic_load(&server->store_why);
+    if (err != RV_OK)
+        *ret_why = store_cure(server, err);
     return err;
 }
 
@@ -279,7 +300,7 @@ static int store_open(struct server *server, const char *path)
     if (err == RV_OK)
         return 0;
     rv_log_refusal("reeve serve", "%s", fault.message[0] ? fault.message : rv_err_text(err));
-    return rv_err_exit(err);
+    return fault.foreign ? rv_err_exit(err) : store_exit(err);
 }
 
 static enum rv_err copy_open(void *self, struct rv_copy **ret_copy)
@@ -346,14 +367,15 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
     enum rv_err err = rv_scheduler_open(&options, &server->scheduler);
     if (err == RV_OK)
         return 0;
-    if (err == RV_ERR_CORRUPT) {
+    if (err == RV_ERR_CORRUPT)
+        return damage_refuse(server);
+    if (err == RV_ERR_FULL) /* as of the file's own opening */
         rv_log_refusal("reeve serve",
-                       "the file %s is damaged: locate the damage with \"reeve check --store %s\", "
-                       "and restore a backup",
-                       server->store_path, server->store_path);
-        return EXIT_DAMAGED;
-    }
-    rv_log_refusal("reeve serve", "the scheduler cannot start: %s", rv_err_text(err));
+                       "%s cannot be opened because the disk is full; free up disk space and start "
+                       "again",
+                       server->store_path);
+    else
+        rv_log_refusal("reeve serve", "the scheduler cannot start: %s", rv_err_text(err));
     return rv_err_exit(err);
 }
 
@@ -407,36 +429,14 @@ static int outbound_open(struct server *server, const struct rv_egress *egress)
     return rv_err_exit(err);
 }
 
-/* All keys, before anyone is served. */
 static int keys_load(struct server *server)
 {
-    struct rv_keys *keys = &server->access.keys;
-    struct rv_record rows[RV_PAGE_ROWS_MAX];
-    struct rv_arena arena;
-    struct rv_str after = RV_STR_NONE;
-    size_t count;
-    enum rv_err err;
-    rv_arena_init(&arena, 0);
-    do {
-        err = server->store->ops->list_records(server->store, &arena, RV_STR(RV_RECORD_API_KEY),
-                                               RV_STR_NONE, after, RV_PAGE_ROWS_MAX, rows, &count);
-        for (size_t i = 0; err == RV_OK && i < count; i++) {
-            struct rv_api_key key;
-            err = rv_api_key_read(&arena, &rows[i], &key);
-            if (err == RV_OK)
-                err = rv_keys_add(keys, &key);
-            else if (err == RV_ERR_INVALID)
-                keys->unreadable++;
-            err = err == RV_ERR_INVALID ? RV_OK : err;
-            after = rows[i].key;
-        }
-    } while (err == RV_OK && count == RV_PAGE_ROWS_MAX);
-    rv_arena_done(&arena);
-    if (err == RV_OK)
-        return 0;
-    rv_log_refusal("reeve serve", "the API keys cannot be read: %s%s", rv_err_text(err),
-                   err == RV_ERR_CORRUPT ? "; run `reeve check` to find the cure" : "");
-    return rv_err_exit(err);
+    enum rv_err err = rv_server_keys_load(server->store, &server->access.keys);
+    if (err == RV_ERR_CORRUPT)
+        return damage_refuse(server);
+    if (err != RV_OK)
+        rv_log_refusal("reeve serve", "the API keys cannot be read: %s", rv_err_text(err));
+    return err == RV_OK ? 0 : rv_err_exit(err);
 }
 
 /* Where others come in, somebody must be able to tell them apart. */

@@ -274,6 +274,29 @@ static void a_log_that_has_more_than_was_noted_is_taken(void **state)
     image_remove(older);
 }
 
+/* A copy of the file that was made at an earlier stop is put back beside the newer log. */
+static void a_log_beside_an_older_copy_of_its_file_is_refused(void **state)
+{
+    struct subject *s = *state;
+    char older[SUBJECT_PATH_BYTES + 32], image[sizeof older];
+    snprintf(older, sizeof older, "%s2", s->path);
+    snprintf(image, sizeof image, "%s3", s->path);
+    bear(s, TASK_BASE);
+    subject_close(s);
+    part_copy(s->path, older, "");
+    subject_open(s);
+    for (int64_t i = 1; i < 3; i++) {
+        bear(s, TASK_BASE + i);
+        image_take(s, image);
+        part_copy(older, image, "");
+        assert_start(image, RV_ERR_REFUSED, "is older than the log beside it");
+        image_take(s, image);
+        assert_start(image, RV_OK, "");
+        image_remove(image);
+    }
+    image_remove(older);
+}
+
 static void part_remove(const char *path, const char *part)
 {
     char name[SUBJECT_PATH_BYTES + 64];
@@ -503,6 +526,7 @@ int main(void)
         ON_A_STORE(what_is_nowhere_any_more_is_not_saved),
         ON_A_STORE(a_log_that_lacks_what_was_acknowledged_is_refused),
         ON_A_STORE(a_log_that_has_more_than_was_noted_is_taken),
+        ON_A_STORE(a_log_beside_an_older_copy_of_its_file_is_refused),
         ON_A_STORE(a_log_beside_a_store_that_was_stopped_is_refused),
         ON_A_STORE(the_log_that_a_stop_has_left_is_taken),
         ON_A_STORE(the_log_of_a_start_that_was_cut_off_is_taken),

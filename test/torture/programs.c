@@ -250,14 +250,15 @@ static int serve_nothing(int argc, char **argv)
     return 0;
 }
 
-static int nothing_at_rest(const char *store, const char *method, const char *target,
-                           const char *body, struct rv_buf *ret_body)
+static enum rv_err nothing_at_rest(const char *store, const char *method, const char *target,
+                                   const char *body, int *ret_status, struct rv_buf *ret_body)
 {
     (void)method;
     (void)target;
     (void)body;
+    (void)ret_status;
     rv_buf_add_str(ret_body, rv_str_of(store));
-    return 0;
+    return RV_ERR_IN_USE;
 }
 
 static int command_once(const struct command *command)

@@ -3,6 +3,7 @@
 
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/commit.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
@@ -30,7 +31,7 @@ void finish_act(struct rv_scheduler *s, struct pending *p)
 void taskless_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
-    if (s->batch.taskless == RV_OK) {
+    if (taskless_holds(s)) {
         if (p->call->err == RV_OK && p->ops->log != NULL)
             p->ops->log(s, p->call);
         finish(s, p, p->call->err, p->call->message);

@@ -307,10 +307,20 @@ bool batch_only_reads(const struct rv_scheduler *s)
     return changes_count(s) + taskless_count(s) == 0;
 }
 
+/* What the server tells of itself is an alert like others. */
+static size_t own_count(const struct rv_scheduler *s)
+{
+    return (size_t)s->batch.clock_told + (size_t)s->batch.place_told;
+}
+
 bool batch_only_asks(const struct rv_scheduler *s)
 {
-    size_t own = (size_t)s->batch.clock_told + (size_t)s->batch.place_told;
-    return changes_count(s) + taskless_count(s) == own;
+    return changes_count(s) + taskless_count(s) == own_count(s);
+}
+
+bool taskless_holds(const struct rv_scheduler *s)
+{
+    return s->batch.taskless == RV_OK || taskless_count(s) == own_count(s);
 }
 
 static enum rv_err changes_commit(struct rv_scheduler *s, struct rv_change *changes, size_t count)

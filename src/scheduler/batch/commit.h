@@ -15,5 +15,7 @@ RV_CHECK enum rv_err batch_commit(struct rv_scheduler *s);
 /* Nothing has to be written; nothing but alerts of the server's own. */
 bool batch_only_reads(const struct rv_scheduler *s);
 bool batch_only_asks(const struct rv_scheduler *s);
+/* Of what calls without a task were told nothing is void: it was written, or nothing was to be. */
+bool taskless_holds(const struct rv_scheduler *s);
 
 #endif

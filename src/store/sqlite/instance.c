@@ -76,13 +76,17 @@ enum rv_err rv_sqlite_mark_stop(struct rv_sqlite *store)
     return mark_write(store, (uint32_t)mark - RV_MARK_RUNS);
 }
 
-/* What is in no record is not missed. The mark is of use in the file alone. */
-static enum rv_err log_announce(struct rv_sqlite *store)
+/* What is in no record is not missed. The mark is of use in the file alone; once it is there, a
+ * file without it is not the one that the log goes on from. */
+static enum rv_err log_announce(struct rv_sqlite *store, uint32_t mark)
 {
     if (store->lock_fd < 0)
         return RV_OK;
     (void)rv_sqlite_record(store, true);
-    return rv_sqlite_checkpoint(store);
+    enum rv_err err = rv_sqlite_checkpoint(store);
+    if (err == RV_OK && store->log_moved)
+        (void)rv_sqlite_record_mark(store, mark);
+    return err;
 }
 
 enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
@@ -107,7 +111,7 @@ enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t 
         err = mark_write(store, rv_mark_of(enlistment) | RV_MARK_RUNS);
     err = err == RV_OK ? rv_sqlite_end(store) : rv_sqlite_give_up(store, err);
     if (err == RV_OK)
-        err = log_announce(store);
+        err = log_announce(store, rv_mark_of(enlistment));
     if (err != RV_OK)
         return err;
     store->instance = (uint8_t)number;

@@ -266,6 +266,16 @@ static enum rv_err fail_without_log(const struct opening *opening)
         "copied. Put the log back, or restore a backup");
 }
 
+/* No part of the log can be kept: its changes were made to another state of the file. */
+static enum rv_err fail_older(const struct opening *opening)
+{
+    return fail_lossy(
+        opening, RV_ERR_REFUSED,
+        "is older than the log beside it (the same name with -wal), which continues a newer state "
+        "of the file: the file was replaced or overwritten by an older copy. Put the newer file "
+        "back, or restore a backup without this log. If there is neither, move the log away");
+}
+
 /* SQLite believes any log beside a file: with none it loses what was acknowledged, and another
  * store's pages it puts in between those of the file. So a store has an id, and the lock file the
  * id of the store whose log is needed here. */
@@ -295,6 +305,9 @@ static enum rv_err log_match(const struct opening *opening)
         return fail_other(opening);
     if (!there && number != 0 && recorded->log && recorded->id == number)
         return fail_without_log(opening);
+    if (there && recorded->log && recorded->id == number &&
+        (opening->store->mark_found & ~(uint32_t)RV_MARK_RUNS) < recorded->marked)
+        return fail_older(opening);
     return RV_OK;
 }
 

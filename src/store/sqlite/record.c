@@ -9,18 +9,21 @@
 
 enum { RECORD_BYTES = 96 };
 
-/* "BEGUN SALTS FRAMES"; a server of an older version writes none. False: it is not whole. */
-static bool state_read(const char *text, struct rv_log_state *state)
+/* "BEGUN SALTS FRAMES MARK"; a server of an older version writes no mark, or none of it. False: it
+ * is not whole. */
+static bool state_read(const char *text, struct rv_record_of_log *recorded)
 {
+    struct rv_log_state *state = &recorded->state;
     char *end;
     state->begun = (uint32_t)strtoul(text, &end, 16);
     uint64_t salts = *end == ' ' ? strtoull(end, &end, 16) : 0;
     state->salts[0] = (uint32_t)(salts >> 32);
     state->salts[1] = (uint32_t)salts;
     state->frames = *end == ' ' ? (uint32_t)strtoul(end, &end, 10) : 0;
+    recorded->marked = *end == ' ' ? (uint32_t)strtoul(end, &end, 16) : 0;
     if (*end == '\n')
         return true;
-    state->frames = 0;
+    state->frames = recorded->marked = 0;
     return false;
 }
 
@@ -38,7 +41,7 @@ void rv_sqlite_record_read(struct rv_sqlite *store)
             continue;
         store->recorded = (struct rv_record_of_log){.id = (uint32_t)id, .log = i != 0};
         if (*end == ' ')
-            store->recorded.stopped = state_read(end, &store->recorded.state) && i == 0;
+            store->recorded.stopped = state_read(end, &store->recorded) && i == 0;
     }
 }
 
@@ -53,9 +56,9 @@ bool rv_sqlite_record_write(struct rv_sqlite *store, int64_t pid)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s%s %08x", pid == 0 ? "\n" : "",
                       recorded->log ? "log" : "store", (unsigned)recorded->id);
     if (recorded->id != 0 && (recorded->log || recorded->stopped))
-        n += snprintf(text + n, sizeof text - (size_t)n, " %08x %08x%08x %010u",
+        n += snprintf(text + n, sizeof text - (size_t)n, " %08x %08x%08x %010u %08x",
                       (unsigned)state->begun, (unsigned)state->salts[0], (unsigned)state->salts[1],
-                      (unsigned)state->frames);
+                      (unsigned)state->frames, (unsigned)recorded->marked);
     if (recorded->id != 0)
         text[n++] = '\n';
     int before = store->lock_bytes;
@@ -100,6 +103,12 @@ bool rv_sqlite_record(struct rv_sqlite *store, bool log)
         store->recorded.state = state_now(store);
     else
         store->recorded.stopped = rv_log_find(store->db, &store->recorded.state) == SQLITE_OK;
+    return record_keep(store);
+}
+
+bool rv_sqlite_record_mark(struct rv_sqlite *store, uint32_t mark)
+{
+    store->recorded.marked = mark;
     return record_keep(store);
 }
 

@@ -291,9 +291,10 @@ enum { RV_GATHER_MAX = 16, RV_HOST_BYTES = 256 };
 
 /* The second line of the lock file. */
 struct rv_record_of_log {
-    uint32_t id;               /* of the store that is, or was, at this place; 0: not known */
-    bool log;                  /* its log has what is not in the file */
-    bool stopped;              /* nothing was written since the stop */
+    uint32_t id;     /* of the store that is, or was, at this place; 0: not known */
+    bool log;        /* its log has what is not in the file */
+    bool stopped;    /* nothing was written since the stop */
+    uint32_t marked; /* with `log`: the file itself has this mark, or a newer; 0: unknown */
     struct rv_log_state state; /* with `log`: at least so much it has; after a stop, what it had */
 };
 
@@ -358,6 +359,8 @@ bool rv_sqlite_record_write(struct rv_sqlite *store, int64_t pid);
 bool rv_sqlite_record_begin(struct rv_sqlite *store);
 /* Durably, that the log is needed from now on, or that it is not. False: errno tells why. */
 bool rv_sqlite_record(struct rv_sqlite *store, bool log);
+/* Durably, after a checkpoint, that the file itself has the mark. False: errno tells why. */
+bool rv_sqlite_record_mark(struct rv_sqlite *store, uint32_t mark);
 /* After a commit, how far the log has come. Not synced: what the process has written outlives it,
  * and after a power loss the record may be behind the log, but not ahead of it. */
 void rv_sqlite_record_log(struct rv_sqlite *store);

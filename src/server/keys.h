@@ -1,0 +1,12 @@
+/* keys.h - the API keys of a store that is opened. */
+#ifndef RV_SERVER_KEYS_H
+#define RV_SERVER_KEYS_H
+
+#include "api/access.h"
+#include "base/err.h"
+#include "store/store.h"
+
+/* Adds all of them to `keys`; those that cannot be understood are counted there. */
+RV_CHECK enum rv_err rv_server_keys_load(struct rv_store *store, struct rv_keys *keys);
+
+#endif
