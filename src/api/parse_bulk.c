@@ -134,11 +134,9 @@ bool rv_parse_selections(struct rv_parser *parser, const struct rv_request_line 
                          struct rv_call *call)
 {
     static const char *const names[] = {"after", "limit", NULL};
-    struct rv_str after = rv_arg_get(request, "after");
-    if (!rv_args_only(parser, request, names) ||
-        !rv_arg_limit(parser, request, &call->u.selections.limit))
-        return false;
-    return after.at == NULL || selection_read(parser, after, &call->u.selections.after);
+    return rv_args_only(parser, request, names) &&
+           rv_arg_limit(parser, request, &call->u.selections.limit) &&
+           rv_arg_after(parser, request, &call->u.selections.after);
 }
 
 bool rv_parse_selection(struct rv_parser *parser, const struct rv_request_line *request,
@@ -154,7 +152,6 @@ bool rv_parse_outcomes(struct rv_parser *parser, const struct rv_request_line *r
     static const char *const names[] = {"outcome", "after", "limit", NULL};
     struct rv_call_outcomes *asked = &call->u.outcomes;
     struct rv_str outcome = rv_arg_get(request, "outcome");
-    struct rv_str after = rv_arg_get(request, "after");
     asked->outcome = RV_BULK_REFUSED;
     if (!rv_args_only(parser, request, names) || !rv_arg_limit(parser, request, &asked->limit) ||
         !selection_read(parser, request->params[0], &asked->selection))
@@ -162,8 +159,5 @@ bool rv_parse_outcomes(struct rv_parser *parser, const struct rv_request_line *r
     if (outcome.at != NULL && !rv_bulk_outcome_parse(outcome, &asked->outcome))
         return rv_refuse_http(parser, 400, "outcome=%.*s: must be done, refused or gone",
                               RV_STR_FMT(outcome));
-    if (after.at != NULL && rv_task_parse(after, &asked->after) != RV_OK)
-        return rv_refuse_http(parser, 400, "after=%.*s: must be \"next\" of the previous page",
-                              RV_STR_FMT(after));
-    return true;
+    return rv_arg_after(parser, request, &asked->after);
 }

@@ -32,7 +32,8 @@ bool rv_parse_keys(struct rv_parser *parser, const struct rv_request_line *reque
     if (!rv_args_only(parser, request, names) ||
         !rv_arg_limit(parser, request, &call->u.keys.limit))
         return false;
-    return after.at == NULL || id_read(parser, after, &call->u.keys.after);
+    call->u.keys.after = after;
+    return after.at == NULL || id_valid(after) || rv_refuse_after(parser, after);
 }
 
 static bool role_read(struct rv_parser *parser, const struct rv_body *body, enum rv_role *ret_role)

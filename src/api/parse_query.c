@@ -465,9 +465,8 @@ bool rv_parse_tasks(struct rv_parser *parser, const struct rv_request_line *requ
                                         "olderThan", "newerThan", "key",   "tag",
                                         "after",     "limit",     NULL};
     struct rv_call_list *list = &call->u.list;
-    struct rv_str after = rv_arg_get(request, "after");
     return page_read(parser, request, names, list) && filter_read(parser, request, list) &&
-           (after.at == NULL || task_read(parser, after, &list->filter.before));
+           rv_arg_after(parser, request, &list->filter.before);
 }
 
 bool rv_parse_alerts(struct rv_parser *parser, const struct rv_request_line *request,
@@ -480,9 +479,12 @@ bool rv_parse_alerts(struct rv_parser *parser, const struct rv_request_line *req
         !rv_arg_bool(parser, request, "open", &list->open_only))
         return false;
     struct rv_str task = rv_arg_get(request, "task");
-    struct rv_str after = rv_arg_get(request, "after");
-    return (task.at == NULL || task_read(parser, task, &list->task)) &&
-           (after.at == NULL || alert_read(parser, after, &list->before));
+    struct rv_task_id before = {0};
+    if (task.at != NULL && rv_task_parse(task, &list->task) != RV_OK)
+        return rv_refuse_http(parser, 400, "task=%.*s: must be a task id", RV_STR_FMT(task));
+    bool read = rv_arg_after(parser, request, &before);
+    list->before = before.value;
+    return read;
 }
 
 bool rv_parse_workflows(struct rv_parser *parser, const struct rv_request_line *request,

@@ -320,6 +320,20 @@ bool rv_arg_limit(struct rv_parser *parser, const struct rv_request_line *reques
     return ok;
 }
 
+bool rv_refuse_after(struct rv_parser *parser, struct rv_str after)
+{
+    return rv_refuse_http(parser, 400, "after=%.*s: must be \"next\" of the previous page",
+                          RV_STR_FMT(after));
+}
+
+bool rv_arg_after(struct rv_parser *parser, const struct rv_request_line *request,
+                  struct rv_task_id *ret_id)
+{
+    struct rv_str after = rv_arg_get(request, "after");
+    return after.at == NULL || rv_task_parse(after, ret_id) == RV_OK ||
+           rv_refuse_after(parser, after);
+}
+
 bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request, int64_t *ret_ms)
 {
     struct rv_str text = rv_arg_get(request, "wait");

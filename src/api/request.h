@@ -5,6 +5,7 @@
 #include "api/problem.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/id.h"
 #include "base/str.h"
 
 #include <stdbool.h>
@@ -96,6 +97,10 @@ bool rv_arg_bool(struct rv_parser *parser, const struct rv_request_line *request
 /* "limit": how many rows a page may have, 1 to RV_PAGE_ROWS_MAX and that when it was not given. */
 bool rv_arg_limit(struct rv_parser *parser, const struct rv_request_line *request,
                   size_t *ret_limit);
+/* "after" of a list whose pages end with an id; absent: *ret_id stays as it is. */
+bool rv_arg_after(struct rv_parser *parser, const struct rv_request_line *request,
+                  struct rv_task_id *ret_id);
+bool rv_refuse_after(struct rv_parser *parser, struct rv_str after);
 /* ISO 8601 duration, at most RV_WAIT_MS_MAX. */
 bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request, int64_t *ret_ms);
 
