@@ -166,8 +166,8 @@ static int groups_list(struct cli *cli)
     if (groups.count == 0)
         printf("No open alerts.\n");
     if (groups.left_out > 0)
-        printf("\nNumber of alerts whose groups are not shown: %llu. To list all alerts: reeve "
-               "alerts --all\n",
+        printf("\nNumber of alerts whose groups are not shown: %llu. To list them, newest "
+               "first: reeve alerts --all --limit NUMBER\n",
                (unsigned long long)groups.left_out);
     if (next.len > 0)
         printf("\nTo list more: reeve alerts --after %.*s\n", RV_STR_FMT(next));
@@ -192,7 +192,10 @@ static int alerts_list(struct cli *cli, const char *group)
     if (code != CLI_DONE || cli_has(cli, CLI_OPTION_JSON))
         return code;
     if (alerts.count == 0 && group != NULL)
-        printf("Group %s has no open alerts.\n", group);
+        printf(next.len > 0 ? "None of the alerts that were read belongs to group %s.\n"
+               : all        ? "Group %s has no alerts.\n"
+                            : "Group %s has no open alerts.\n",
+               group);
     else if (alerts.count == 0)
         printf("No alerts.\n");
     if (next.len > 0)

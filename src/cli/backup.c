@@ -218,8 +218,10 @@ static int copy_check(struct backup *backup, struct rv_cli_check *check)
                         RV_STR_FMT(rv_buf_str(&why)));
     else if (backup->findings > 0)
         code = cli_tell(cli, CLI_FAILED,
-                        "the server's store is damaged, and the copy was deleted: %.*s%s; stop the "
-                        "server and run `reeve check`",
+                        "the copy is damaged and was deleted: %.*s%s. The disk of the copy or the "
+                        "server's store is the cause: repeat the backup on another disk; if it "
+                        "fails again, stop the server and run `reeve check --store FILE` on its "
+                        "machine",
                         RV_STR_FMT(backup->finding), backup->findings > 1 ? ", and more" : "");
     rv_buf_done(&why);
     return code;

@@ -109,7 +109,7 @@ static void command_add(struct rv_buf *buf, const struct cli_command *command)
     ".TP\n0\nsuccess\n"                                                                            \
     ".TP\n1\nthe task failed, was undone or was cancelled, or the store is damaged\n"              \
     ".TP\n2\nusage error, or invalid input\n"                                                      \
-    ".TP\n3\ntask, workflow, alert, selection, API key or file not found\n"                        \
+    ".TP\n3\ntask, step, workflow, alert, selection, API key, file or folder not found\n"          \
     ".TP\n4\nrefused in this state or for this API key, or a port or store is in use\n"            \
     ".TP\n5\nthe server is unreachable or not ready, or a store cannot be used\n"                  \
     ".TP\n6\nthe task needs an operator\n"                                                         \

@@ -369,7 +369,7 @@ static int attempts_show(struct cli *cli, struct rv_str task)
     int code = cli_list_read(cli, &list, NULL, rows_wanted(cli, ATTEMPTS_SHOWN), &next);
     if (code != CLI_DONE)
         return code;
-    table_print(&shown, "Attempts without a result");
+    table_print(&shown, "Unsuccessful attempts");
     if (next.len > 0)
         printf("Only the first %d attempts are examined. To show all: reeve show %.*s --all\n",
                ATTEMPTS_SHOWN, RV_STR_FMT(cli_text_clean(&cli->arena, task)));

@@ -144,7 +144,7 @@ static struct rv_str processing_why(struct rv_arena *arena, const struct rv_json
     if (instance.len > 0)
         at = rv_arena_printf(arena, "at %.*s, ", RV_STR_FMT(instance));
     if (rv_str_is(cli_str(step, "attemptState"), "revoked"))
-        return rv_arena_printf(arena, "asked to stop, %.*scomplete-by %.*s", RV_STR_FMT(at),
+        return rv_arena_printf(arena, "%.*sasked to stop, complete-by %.*s", RV_STR_FMT(at),
                                RV_STR_FMT(distance));
     if (complete_by == 0)
         return RV_STR("");

@@ -197,8 +197,9 @@ static void undo_taken_back(struct draft *d, struct rv_step *step)
     struct rv_task *task = &d->plan->task;
     undo_withdraw(d, step);
     if (step->error.at == NULL) /* its attempt did not fail */
-        draft_error(step, RV_STR("{\"type\":\"taken-back\",\"status\":409,\"title\":"
-                                 "\"The undo was requested after the point of no return\"}"));
+        draft_error(
+            step, RV_STR("{\"type\":\"taken-back\",\"status\":409,\"title\":"
+                         "\"The pivot may have been carried out before the undo was requested\"}"));
     task->error = step->error;
     fail_park(d, RV_FORWARD, step->number, RV_ALERT_FAILED,
               rv_arena_printf(d->arena,

@@ -93,4 +93,7 @@ RV_CHECK enum rv_err rv_outbound_submit(struct rv_outbound *outbound,
  * goes on until its time is over. */
 RV_CHECK enum rv_err rv_outbound_cancel(struct rv_outbound *outbound, uint64_t id);
 
+/* Whether a response of this status is a redirect, which `follow` follows. */
+bool rv_outbound_redirects(long status);
+
 #endif

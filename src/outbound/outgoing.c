@@ -429,7 +429,7 @@ enum rv_outcome rv_outgoing_outcome(struct outgoing *outgoing, CURLcode code)
     return RV_OUTCOME_LOST;
 }
 
-static bool redirects(long status)
+bool rv_outbound_redirects(long status)
 {
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
@@ -447,7 +447,7 @@ enum rv_err rv_outgoing_redirect(struct outgoing *outgoing)
     curl_easy_getinfo(outgoing->easy, CURLINFO_RESPONSE_CODE, &status);
     size_t count = headers_read(rv_buf_str(&outgoing->head), headers);
     struct rv_str location = header_find(headers, count, "location");
-    if (!outgoing->request.follow || !redirects(status) || location.len == 0)
+    if (!outgoing->request.follow || !rv_outbound_redirects(status) || location.len == 0)
         return RV_ERR_NOT_FOUND;
     if (outgoing->hops++ == RV_OUTBOUND_HOPS_MAX)
         return hop_refused(outgoing, "the maximum is 5 redirects in a row");

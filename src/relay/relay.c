@@ -333,7 +333,7 @@ static const char *path_of(const char *database, struct rv_relay_fault *fault)
     if (path != NULL && path[0] != '\0' && !host)
         return path;
     snprintf(fault->message, sizeof fault->message,
-             "\"%s\": unknown kind of database; write sqlite:PATH, such as sqlite:shop.db",
+             "\"%s\" is not the address of a database; write sqlite:PATH, such as sqlite:shop.db",
              database);
     return NULL;
 }

@@ -81,7 +81,9 @@ static int listen_refuse(const char *from, struct rv_str listen, enum rv_err err
         cure = "the path already exists: another server listens on this socket, or the file is not "
                "a socket. Choose another path";
     else if (err == RV_ERR_IN_USE)
-        cure = "another program uses the port; choose another port, or 0 for a free one";
+        cure = "another program or another --listen uses the port; choose another port, or 0 for a "
+               "free "
+               "one";
     else if (errno == ENOENT)
         cure = "the folder of the path does not exist: create it, or choose another path";
     else if (errno == EACCES)

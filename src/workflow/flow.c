@@ -85,7 +85,9 @@ enum rv_err rv_flow_stop_at(struct rv_flow *flow, enum rv_flow_stop_kind kind, e
             err = RV_OK;
         return err != RV_OK ? err
                             : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,
-                                                     "The inputs of the open scopes exceed 4 MiB",
+                                                     "The inputs and caught errors of the "
+                                                     "enclosing `do` and `try` blocks exceed "
+                                                     "4 MiB",
                                                      RV_STR_NONE);
     }
     stop->kind = kind;

@@ -62,8 +62,10 @@ enum rv_err rv_load_no_name(struct rv_load *load)
 static enum rv_err no_kind(struct rv_load *load, const struct rv_json *task)
 {
     const char *names[KINDS + 1] = {NULL};
+    size_t count = 0;
     for (size_t i = 0; i < KINDS; i++)
-        names[i] = kinds[i].key;
+        if (!kinds[i].unsupported)
+            names[count++] = kinds[i].key;
     for (uint32_t i = 0; i < task->len; i++) {
         struct rv_str key = rv_json_str(&task->u.members[i].key);
         const char *near = rv_suggest(key, names);
@@ -98,9 +100,9 @@ static enum rv_err kind_unsupported(struct rv_load *load, const struct rv_json *
         if (rv_json_get(run, rv_str_of(programs[i])) != NULL)
             return rv_load_unsupported_name(
                 load, kind->key,
-                "run: %s is not supported, since the server executes no programs; write a call of "
-                "an agent, and start the agent on the machine that has the program: reeve agent "
-                "exec NAME -- COMMAND",
+                "`run: %s` is not supported, because the server executes no programs; call an "
+                "agent instead, and run `reeve agent exec NAME -- COMMAND` on the machine that has "
+                "the program",
                 programs[i]);
     return rv_load_unsupported_name(load, kind->key, "%s is not supported yet", kind->key);
 }

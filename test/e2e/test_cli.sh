@@ -309,7 +309,7 @@ run watch "$task"
 gives "resubmitted in vain" 6 'declined: no funds'
 run show "$task"
 gives "show: attempts that gave no result, and why" 0 \
-    "Attempts without a result*$task-2*1*failed*no funds*$task-2*3*failed*no funds"
+    "Unsuccessful attempts*$task-2*1*failed*no funds*$task-2*3*failed*no funds"
 run alerts ack
 gives "alerts ack without an id" 2 'reeve alerts ack ALERT'
 run undo "$task" --reason 'by hand'

@@ -366,7 +366,7 @@ static void test_why(void **state)
     is(cli_step_why(&arena, &step, NULL, now), "at a7, complete-by in 1.5 s");
     step = json("{\"state\":\"processing\",\"attemptState\":\"revoked\",\"instance\":\"a7\","
                 "\"completeBy\":\"2026-11-21T09:49:45Z\"}");
-    is(cli_step_why(&arena, &step, NULL, now), "asked to stop, at a7, complete-by in 1.0 s");
+    is(cli_step_why(&arena, &step, NULL, now), "at a7, asked to stop, complete-by in 1.0 s");
     step = json("{\"state\":\"processed\",\"undone\":true}");
     is(cli_step_why(&arena, &step, NULL, now), "undone");
     step = json("{\"reference\":\"/do/0/pay/metadata/reeve/compensate/0/refund\",\"undoes\":2}");

@@ -262,7 +262,7 @@ static void fail_status(struct rv_http_order *order, const struct rv_outbound_an
                         struct rv_runtime_failure *failure)
 {
     const char *hint = "";
-    if (answer->status < 400)
+    if (rv_outbound_redirects(answer->status))
         hint = ", a redirect; to follow redirects, set `redirect: true` in the workflow";
     else if (answer->other_request)
         hint = " after a redirect";
