@@ -198,8 +198,8 @@ static void a_star_allows_names_and_public_addresses_alone(void **state)
         {"https://1.1.1.1/", NULL},
         {"https://127.0.0.1/", "--egress https://127.0.0.1:443"},
         {"https://127.0.0.1:443/", "--egress https://127.0.0.1:443"},
-        {"https://127.1/", "127.0.0.1 is an address of this machine or network; only"},
-        {"https://[::1]/", "[::1] is an address of this machine or network; only"},
+        {"https://127.1/", "127.0.0.1 is an address of this machine or network; the egress list"},
+        {"https://[::1]/", "[::1] is an address of this machine or network; the egress list"},
         {"https://169.254.169.254/", "169.254.169.254 is a link-local"},
         {"http://anything.example/", "--egress http://anything.example"},
     };

@@ -407,6 +407,22 @@ static void after_a_followed_redirect_no_status_denies_the_effect(void **state)
     }
 }
 
+/* Redirects are followed only if the workflow says so; no other status below 400 is one. */
+static void a_redirect_that_is_not_followed_is_told_with_the_cure(void **state)
+{
+    static const struct {
+        int status;
+        bool redirect;
+    } rows[] = {{300, false}, {301, true}, {303, true}, {304, false}, {307, true}, {308, true}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct judged judged;
+        judge(&judged, INPUT(""), answered(rows[i].status, "text/plain", "gone"));
+        assert_int_equal(strstr(judged.told, "set `redirect: true`") != NULL, rows[i].redirect);
+        judged_done(&judged);
+    }
+}
+
 static void without_an_answer_the_effect_is_none_only_if_nothing_was_sent(void **state)
 {
     static const struct {
@@ -517,6 +533,7 @@ int main(void)
         cmocka_unit_test(outputs_are_raw_content_or_response),
         cmocka_unit_test(statuses_are_errors_by_the_rules),
         cmocka_unit_test(after_a_followed_redirect_no_status_denies_the_effect),
+        cmocka_unit_test(a_redirect_that_is_not_followed_is_told_with_the_cure),
         cmocka_unit_test(without_an_answer_the_effect_is_none_only_if_nothing_was_sent),
         cmocka_unit_test(answers_that_cannot_be_an_output_are_failures),
         cmocka_unit_test(a17_credentials_that_come_back_are_hidden),
