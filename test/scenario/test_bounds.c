@@ -261,7 +261,7 @@ static void one_parked_poll_too_many_is_told_so(void **state)
     more->u.poll.instance = RV_STR("one more");
     assert_true(world_run(w, more));
     assert_int_equal(more->err, RV_ERR_BUSY);
-    assert_int_equal(strncmp(more->message.at, "too many waiting polls", 21), 0);
+    assert_int_equal(strncmp(more->message.at, "too many polls are waiting", 26), 0);
     /* Who only waits to see a change is answered as it stands. */
     struct rv_call *show = world_call(w, RV_CALL_SHOW);
     show->u.show.task = task;

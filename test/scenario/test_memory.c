@@ -135,7 +135,7 @@ static void too_much_memory_is_an_error_that_a_catch_takes(void **state)
     assert_state(w, task, "processed");
     struct rv_str output = world_task(w, task)->output;
     assert_non_null(strstr(output.at, "errors/runtime\",\"status\":500"));
-    assert_non_null(strstr(output.at, "need more than 256 KiB: pass less data"));
+    assert_non_null(strstr(output.at, "need more than 256 KiB of memory: pass less data"));
     assert_non_null(strstr(output.at, "\"instance\":\"/do/0/t/try/1/b\""));
 }
 

@@ -465,10 +465,10 @@ static void the_tries_are_bounded(void **state)
     for (size_t i = 0; i < 5; i++)
         assert_true(world_finished(calls[i]));
     assert_int_equal(calls[1]->u.submit.items[0].err, RV_ERR_BUSY);
-    assert_non_null(strstr(calls[1]->u.submit.items[0].message.at, "send it again"));
+    assert_non_null(strstr(calls[1]->u.submit.items[0].message.at, "send the request again"));
     for (size_t i = 0; i < 5; i++)
         assert_true(i == 1 || (calls[i]->err == RV_ERR_BUSY &&
-                               strstr(calls[i]->message.at, "send it again") != NULL));
+                               strstr(calls[i]->message.at, "send the request again") != NULL));
     world_settle(w);
     assert_int_equal(count_tasks(w), 1);
     assert_int_equal(count_workflows(w), 1);
