@@ -628,7 +628,8 @@ static void test_scopes_that_keep_too_much(void **state)
     kit_new(&kit, yaml.at);
     kit.agent = NULL;
     kit_run(&kit, input);
-    kit_expect_error(&kit, "{\"title\":\"The inputs and caught errors of the enclosing `do` and `try` blocks exceed 4 MiB\"}");
+    kit_expect_error(&kit, "{\"title\":\"The inputs and caught errors of the enclosing `do` and "
+                           "`try` blocks exceed 4 MiB\"}");
     kit_done(&kit);
     rv_buf_done(&yaml);
     free(input);
