@@ -2,7 +2,7 @@
 #ifndef RV_SIM_DATABASE_H
 #define RV_SIM_DATABASE_H
 
-#include "store/memory/memory.h"
+#include "sim/store/memory/memory.h"
 
 #include <stdbool.h>
 #include <stddef.h>

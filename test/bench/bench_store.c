@@ -7,7 +7,7 @@
  * the disk is shared; what was written is read back. */
 #include "base/arena.h"
 #include "base/assert.h"
-#include "store/memory/memory.h"
+#include "sim/store/memory/memory.h"
 #include "store/sqlite/sqlite.h"
 #include "store/store.h"
 

@@ -1,6 +1,6 @@
 #include "subject.h"
 
-#include "store/memory/memory.h"
+#include "sim/store/memory/memory.h"
 #include "store/sqlite/sqlite.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
  * shared. */
 #include "subject.h"
 
-#include "store/memory/memory.h"
+#include "sim/store/memory/memory.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * stays as it was. */
 #include "subject.h"
 
-#include "store/memory/memory.h"
+#include "sim/store/memory/memory.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "base/os/fiber.h"
 #include "base/limits.h"
 #include "base/time.h"
-#include "store/memory/memory.h"
+#include "sim/store/memory/memory.h"
 #include "store_faults.h"
 #include "workflow/definition.h"
 #include "yaml/yaml.h"

@@ -3,7 +3,7 @@
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
 #include "order.h"
-#include "store/memory/memory.h"
+#include "sim/store/memory/memory.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

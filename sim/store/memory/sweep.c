@@ -1,5 +1,5 @@
 /* The retention rule on a piece of the store; its writes are noted in the log of the commit. */
-#include "store/memory/memory_priv.h"
+#include "sim/store/memory/memory_priv.h"
 
 static enum rv_err row_take(struct commit *commit, struct sorted *set, struct sorted_entry *entry)
 {

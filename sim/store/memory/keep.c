@@ -1,6 +1,6 @@
 /* Transactions that can be taken back though they were committed: each with the log of its writes
  * and the registry as it was before. What is not kept any more is for good. */
-#include "store/memory/memory_priv.h"
+#include "sim/store/memory/memory_priv.h"
 
 #include "base/assert.h"
 

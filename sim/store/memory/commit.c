@@ -1,6 +1,6 @@
 /* A batch, applied row by row; each write is noted in a log that takes it back if a later one
  * fails. Guards come before a change's first write, so only whole batches are taken back. */
-#include "store/memory/memory_priv.h"
+#include "sim/store/memory/memory_priv.h"
 
 #include "base/array.h"
 #include "base/assert.h"

@@ -1,4 +1,4 @@
-#include "store/memory/memory_priv.h"
+#include "sim/store/memory/memory_priv.h"
 
 #include "base/assert.h"
 

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "base/map.h"
 #include "base/slew.h"
-#include "store/memory/memory.h"
+#include "sim/store/memory/memory.h"
 #include "store/store.h"
 
 #include <stdbool.h>

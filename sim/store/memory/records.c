@@ -1,5 +1,5 @@
 /* Records in the order of their kinds and keys. There are few of them, so an array will do. */
-#include "store/memory/memory_priv.h"
+#include "sim/store/memory/memory_priv.h"
 
 #include "base/array.h"
 #include "base/assert.h"

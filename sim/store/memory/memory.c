@@ -1,5 +1,5 @@
 /* The data, and the store as one process has it open. */
-#include "store/memory/memory_priv.h"
+#include "sim/store/memory/memory_priv.h"
 
 #include "base/assert.h"
 #include "base/hash.h"

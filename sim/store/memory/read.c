@@ -1,5 +1,5 @@
 /* Loads and pages. */
-#include "store/memory/memory_priv.h"
+#include "sim/store/memory/memory_priv.h"
 
 #include "core/tags.h"
 
