@@ -82,8 +82,7 @@ static int listen_refuse(const char *from, struct rv_str listen, enum rv_err err
                "a socket. Choose another path";
     else if (err == RV_ERR_IN_USE)
         cure = "another program or another --listen uses the port; choose another port, or 0 for a "
-               "free "
-               "one";
+               "free one";
     else if (errno == ENOENT)
         cure = "the folder of the path does not exist: create it, or choose another path";
     else if (errno == EACCES)
