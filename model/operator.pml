@@ -266,7 +266,7 @@ inline attempt_expire(number)
 #define ENDED (draft.state >= TASK_PROCESSED)
 #endif
 
-inline operate_resubmit()
+inline resubmit_decide()
 {
     if
     :: MAY_RESUBMIT ->
@@ -342,7 +342,7 @@ inline decide(my)
     decide_reply(my);
 #endif
     if
-    :: my.command == RESUBMIT -> operate_resubmit();
+    :: my.command == RESUBMIT -> resubmit_decide();
     :: my.command == UNDO -> operate_undo();
     :: my.command == CANCEL -> operate_cancel();
     :: else -> skip;

@@ -72,7 +72,7 @@ enum rv_attempt_state check_state_now(const struct transition *t, const struct s
 
 /* check_promise.c: what was said to the outside is so. */
 void check_handed_out(struct world *w, const struct rv_poll *poll,
-                      const struct rv_request *request);
+                      const struct rv_assignment *request);
 /* check_delivery.c: what a poll is answered by that server, for which somebody waits.
  * `superseded`: the same poll has come once more, or the server stops. */
 void check_answered(const struct server *s, const struct rv_poll *poll, bool superseded);

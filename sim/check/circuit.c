@@ -24,7 +24,7 @@ static void check_untried(const struct transition *t, const struct step_past *pa
                           const struct rv_step *step)
 {
     bool parks = past->row.attempt_state == RV_ATTEMPT_OPEN &&
-                 check_state_now(t, past, step) == RV_ATTEMPT_PARKED;
+                 check_state_now(t, past, step) == RV_ATTEMPT_CIRCUIT_OPEN;
     if (parks && said_was_tried(t->w, past->row.token))
         world_violate(t->w, "L-05", "step %u: attempt %u was tried, and its failure not counted",
                       step->number, past->row.attempt);
@@ -55,7 +55,7 @@ static bool waits_on(const struct step_past *past, const struct rv_step *step)
     bool next_try = step->round == past->row.round &&
                     step->failure_count == past->row.failure_count + 1;
     bool next_round = step->round == past->row.round + 1 && step->failure_count == 0;
-    return step->attempt_state == RV_ATTEMPT_PARKED || next_try || next_round;
+    return step->attempt_state == RV_ATTEMPT_CIRCUIT_OPEN || next_try || next_round;
 }
 
 /* The target that its reply named, whose attempt has ended in a commit in which its row has begun
@@ -64,10 +64,10 @@ static uint64_t target_before(const struct transition *t, const struct step_past
                               const struct rv_step *step)
 {
     enum rv_attempt_state how = check_state_now(t, past, step);
-    uint64_t named = how == RV_ATTEMPT_FAILED || how == RV_ATTEMPT_PARKED
+    uint64_t named = how == RV_ATTEMPT_FAILED || how == RV_ATTEMPT_CIRCUIT_OPEN
                          ? said_target(t->w, past->row.token)
                          : 0;
-    return named == 0 && how == RV_ATTEMPT_PARKED ? whole_agent() : named;
+    return named == 0 && how == RV_ATTEMPT_CIRCUIT_OPEN ? whole_agent() : named;
 }
 
 /* Which circuit lets it through as a probe, if it is there: that of the whole agent, else that of
@@ -97,7 +97,7 @@ static void circuit_opens(const struct transition *t, const struct step_past *pa
                           const struct rv_step *step)
 {
     uint64_t agent = history_hash(step->agent), target = history_hash(step->target);
-    bool parked = step->attempt_state == RV_ATTEMPT_PARKED;
+    bool parked = step->attempt_state == RV_ATTEMPT_CIRCUIT_OPEN;
     bool failed = step->attempt_state == RV_ATTEMPT_FAILED && step->target.at != NULL;
     bool ended_now = past != NULL && rv_attempt_state_live(past->row.attempt_state);
     bool waits = step->state == RV_STEP_PENDING && !step->insist;

@@ -75,7 +75,7 @@ static bool is_known(const struct world *w, const struct server *s, const struct
 /* Ready, or sent back by its agent until an instant that is to come. */
 static bool is_waiting(const struct rv_task *task, const struct rv_step *step, int64_t now)
 {
-    bool sent_back = step->attempt_state == RV_ATTEMPT_PARKED;
+    bool sent_back = step->attempt_state == RV_ATTEMPT_CIRCUIT_OPEN;
     return rv_step_ready(task, step, sent_back ? INT64_MAX : now);
 }
 

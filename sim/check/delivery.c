@@ -15,7 +15,7 @@
 static bool gets_new(const struct server *s, const struct rv_poll *poll)
 {
     for (size_t i = 0; i < poll->requests_count; i++) {
-        const struct rv_request *request = &poll->requests[i];
+        const struct rv_assignment *request = &poll->requests[i];
         struct task_past *task = history_task(s->world, request->step.task);
         const struct step_past *step = history_step(task, request->step.number);
         if (step == NULL || step->row.token != request->token || step->began_at >= s->taken_at)

@@ -45,7 +45,7 @@ static void wrong(const struct fall *fall, const char *what)
  * lost, and the server's absence are nobody's failure. */
 static void check_count(const struct fall *fall, enum rv_attempt_state how)
 {
-    bool nobodys = how == RV_ATTEMPT_PARKED || how == RV_ATTEMPT_UNDELIVERED ||
+    bool nobodys = how == RV_ATTEMPT_CIRCUIT_OPEN || how == RV_ATTEMPT_UNDELIVERED ||
                    (how == RV_ATTEMPT_FAILED && fall->said != NULL && fall->said->circuit_open);
     bool permanent = how == RV_ATTEMPT_FAILED && fall->said != NULL && !fall->said->transient;
     bool taken_back = check_taken_back_at(fall->t, fall->step);
@@ -91,7 +91,7 @@ static void check_fall(const struct transition *t, const struct step_past *past,
 {
     enum rv_attempt_state how = check_state_now(t, past, step);
     bool fell = how == RV_ATTEMPT_FAILED || how == RV_ATTEMPT_EXPIRED || how == RV_ATTEMPT_LOST ||
-                how == RV_ATTEMPT_PARKED || how == RV_ATTEMPT_UNDELIVERED;
+                how == RV_ATTEMPT_CIRCUIT_OPEN || how == RV_ATTEMPT_UNDELIVERED;
     bool stays = step->state == RV_STEP_PENDING || step->state == RV_STEP_PROCESSING ||
                  step->state == RV_STEP_ERROR;
     bool timeout = past->row.deadline != 0 && t->now >= past->row.deadline;

@@ -37,7 +37,7 @@ static bool is_looked_at(const struct world *w)
 
 int64_t check_line_since(const struct step_past *past, const struct rv_step *step)
 {
-    bool untried = step->attempt_state == RV_ATTEMPT_PARKED ||
+    bool untried = step->attempt_state == RV_ATTEMPT_CIRCUIT_OPEN ||
                    step->attempt_state == RV_ATTEMPT_UNDELIVERED;
     bool handed_out = past->row.attempt != step->attempt || past->row.state == RV_STEP_PROCESSING;
     /* Resubmitted, or failed and repeated, and handed out in the same commit. */

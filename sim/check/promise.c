@@ -12,7 +12,8 @@
 /* I-26: the attempt is recorded before the request leaves, for the instance that gets it: what is
  * handed out stands in the store as the open, newest attempt of its step. Where the answer of a
  * shared store takes its time, another server may have ended it by then. */
-void check_handed_out(struct world *w, const struct rv_poll *poll, const struct rv_request *request)
+void check_handed_out(struct world *w, const struct rv_poll *poll,
+                      const struct rv_assignment *request)
 {
     struct step_past *step = history_step(history_task(w, request->step.task),
                                           request->step.number);

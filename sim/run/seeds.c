@@ -1,4 +1,4 @@
-/* Each process of the crew takes every so-many-th seed and notes in shared memory what it does. The
+/* Each process of the pool takes every so-many-th seed and notes in shared memory what it does. The
  * parent watches: it tells of each failure, by running the world again with its transcript, and
  * puts a new process where one has died, past the seed that it died of. */
 #include "sim/run/seeds.h"
@@ -23,7 +23,7 @@ struct failure {
     bool twice; /* two runs of it differ: the same world again, or its twin on the other store */
 };
 
-/* One process of the crew. */
+/* One process of the pool. */
 struct hand {
     uint64_t next; /* the seed under way, counted from the first */
     uint64_t passed;
@@ -35,7 +35,7 @@ struct hand {
     struct coverage coverage;
 };
 
-struct crew {
+struct process_pool {
     const struct options *options;
     struct hand *hands; /* shared */
     pid_t pids[JOBS_MAX];
@@ -64,7 +64,7 @@ static double seconds_of(pid_t pid)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* ---- a process of the crew ---- */
+/* ---- a process of the pool ---- */
 
 static void failed(struct hand *hand, struct failure failure)
 {
@@ -109,16 +109,16 @@ static _Noreturn void hand_work(const struct options *o, struct hand *hand)
     exit(0);
 }
 
-static void hand_start(struct crew *crew, uint64_t number)
+static void hand_start(struct process_pool *pool, uint64_t number)
 {
-    crew->moved_at[number] = 0;
-    crew->pids[number] = run_fork();
-    if (crew->pids[number] < 0) {
+    pool->moved_at[number] = 0;
+    pool->pids[number] = run_fork();
+    if (pool->pids[number] < 0) {
         perror("reeve-sim: fork");
         exit(1);
     }
-    if (crew->pids[number] == 0)
-        hand_work(crew->options, &crew->hands[number]);
+    if (pool->pids[number] == 0)
+        hand_work(pool->options, &pool->hands[number]);
 }
 
 /* ---- telling ---- */
@@ -135,79 +135,79 @@ static FILE *transcript_of(const struct with *with, uint64_t seed, struct outcom
     return file;
 }
 
-static void replay_say(const struct crew *crew, uint64_t seed)
+static void replay_say(const struct process_pool *pool, uint64_t seed)
 {
     struct rv_buf with;
     rv_buf_init(&with, WITH_BYTES_MAX);
-    with_write(&crew->options->with, &with);
-    printf("%s  for all of it: reeve-sim --seed %llu%s%.*s\n", crew->before,
+    with_write(&pool->options->with, &with);
+    printf("%s  for all of it: reeve-sim --seed %llu%s%.*s\n", pool->before,
            (unsigned long long)seed, with.len > 0 ? " --with " : "", RV_STR_FMT(rv_buf_str(&with)));
     rv_buf_done(&with);
 }
 
-static void tell_twice(const struct crew *crew, uint64_t seed)
+static void tell_twice(const struct process_pool *pool, uint64_t seed)
 {
     struct outcome first, second;
-    const struct options *o = crew->options;
+    const struct options *o = pool->options;
     FILE *a = transcript_of(&o->with, seed, &first);
     FILE *b = transcript_of(twin_of(o), seed, &second);
-    printf("%sseed %llu FAILED %s differ\n", crew->before, (unsigned long long)seed,
+    printf("%sseed %llu FAILED %s differ\n", pool->before, (unsigned long long)seed,
            o->differential ? "D-02: the worlds of the two stores" : "D-01: two runs of it");
     if (!second.passed)
-        printf("%s  the second one fails %s: %s\n", crew->before, second.invariant, second.detail);
-    if (transcript_same(a, b, o->differential ? TRANSCRIPT_HEAD : 0, crew->before, stdout))
-        printf("%s  their transcripts do not\n", crew->before);
+        printf("%s  the second one fails %s: %s\n", pool->before, second.invariant, second.detail);
+    if (transcript_same(a, b, o->differential ? TRANSCRIPT_HEAD : 0, pool->before, stdout))
+        printf("%s  their transcripts do not\n", pool->before);
     fclose(a);
     fclose(b);
 }
 
-static void tell(struct crew *crew, struct failure failure)
+static void tell(struct process_pool *pool, struct failure failure)
 {
-    if (crew->told_in_full++ >= FAILURES_TOLD) {
-        printf("%sseed %llu FAILED\n", crew->before, (unsigned long long)failure.seed);
+    if (pool->told_in_full++ >= FAILURES_TOLD) {
+        printf("%sseed %llu FAILED\n", pool->before, (unsigned long long)failure.seed);
         return;
     }
     if (failure.twice) {
-        tell_twice(crew, failure.seed);
+        tell_twice(pool, failure.seed);
         return;
     }
     char before[16];
     struct outcome outcome;
-    FILE *transcript = transcript_of(&crew->options->with, failure.seed, &outcome);
+    FILE *transcript = transcript_of(&pool->options->with, failure.seed, &outcome);
     if (outcome.passed)
-        printf("%sseed %llu FAILED D-01: and passed when it was run again\n", crew->before,
+        printf("%sseed %llu FAILED D-01: and passed when it was run again\n", pool->before,
                (unsigned long long)failure.seed);
     else
-        printf("%sseed %llu FAILED %s: %s\n", crew->before, (unsigned long long)failure.seed,
+        printf("%sseed %llu FAILED %s: %s\n", pool->before, (unsigned long long)failure.seed,
                outcome.invariant, outcome.detail);
-    replay_say(crew, failure.seed);
-    printf("%s  its last lines%s%s:\n", crew->before,
+    replay_say(pool, failure.seed);
+    printf("%s  its last lines%s%s:\n", pool->before,
            outcome.task[0] ? " about all tasks or task " : "", outcome.task);
-    snprintf(before, sizeof before, "%s  ", crew->before);
+    snprintf(before, sizeof before, "%s  ", pool->before);
     transcript_tail(transcript, outcome.task, LINES_TOLD, before, stdout);
     fclose(transcript);
     fflush(stdout);
 }
 
-static void coverage_of(const struct crew *crew, struct coverage *ret)
+static void coverage_of(const struct process_pool *pool, struct coverage *ret)
 {
     *ret = (struct coverage){.edges = {0}};
-    for (uint64_t i = 0; i < crew->options->jobs; i++)
-        coverage_add(ret, &crew->hands[i].coverage);
+    for (uint64_t i = 0; i < pool->options->jobs; i++)
+        coverage_add(ret, &pool->hands[i].coverage);
 }
 
-static void progress(const struct crew *crew)
+static void progress(const struct process_pool *pool)
 {
-    const struct options *o = crew->options;
+    const struct options *o = pool->options;
     uint64_t done = 0, bad = 0, events = 0;
-    double seconds = seconds_now() - crew->begun_at + 0.001;
+    double seconds = seconds_now() - pool->begun_at + 0.001;
     for (uint64_t i = 0; i < o->jobs; i++) {
-        done += crew->hands[i].passed + crew->hands[i].failed;
-        bad += crew->hands[i].failed;
-        events += crew->hands[i].events;
+        done += pool->hands[i].passed + pool->hands[i].failed;
+        bad += pool->hands[i].failed;
+        events += pool->hands[i].events;
     }
     static struct coverage coverage; /* too large for the stack */
-    coverage_of(crew, &coverage);
+    coverage_of(pool, &coverage);
     struct coverage_sum sum = coverage_sum(&coverage);
     fprintf(stderr,
             "\r%llu of %llu seeds, %.0f/s, %.1f M events, %.0f %% of edges, %.1f %% of pairs, "
@@ -220,91 +220,91 @@ static void progress(const struct crew *crew)
 /* ---- the parent ---- */
 
 /* A process that has died has found something too: it counts against the seed under way. */
-static void hand_ended(struct crew *crew, uint64_t number, int status)
+static void hand_ended(struct process_pool *pool, uint64_t number, int status)
 {
-    struct hand *hand = &crew->hands[number];
-    crew->pids[number] = 0;
+    struct hand *hand = &pool->hands[number];
+    pool->pids[number] = 0;
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
         return;
-    if (hand->next >= crew->options->seeds) {
+    if (hand->next >= pool->options->seeds) {
         /* Past its last seed: a sanitizer reports leaks at the end. */
-        printf("%sFAILED crash: a process of the crew ended unhappily after its last seed\n",
-               crew->before);
+        printf("%sFAILED crash: a process of the pool ended unhappily after its last seed\n",
+               pool->before);
         hand->failed++;
         return;
     }
-    failed(hand, (struct failure){.seed = crew->options->start + hand->next});
-    hand->next += crew->options->jobs;
-    hand_start(crew, number);
+    failed(hand, (struct failure){.seed = pool->options->start + hand->next});
+    hand->next += pool->options->jobs;
+    hand_start(pool, number);
 }
 
-static void hands_watch(struct crew *crew)
+static void hands_watch(struct process_pool *pool)
 {
-    for (uint64_t i = 0; i < crew->options->jobs; i++) {
-        struct hand *hand = &crew->hands[i];
-        double now = crew->pids[i] != 0 ? seconds_of(crew->pids[i]) : 0;
-        for (; crew->told[i] < hand->failed && crew->told[i] < FAILURES_TOLD; crew->told[i]++)
-            tell(crew, hand->failures[crew->told[i]]);
-        if (hand->next != crew->seen[i])
-            crew->moved_at[i] = now;
-        crew->seen[i] = hand->next;
-        if (crew->pids[i] != 0 && now - crew->moved_at[i] > HANGS_AFTER_S)
-            kill(crew->pids[i], SIGKILL);
+    for (uint64_t i = 0; i < pool->options->jobs; i++) {
+        struct hand *hand = &pool->hands[i];
+        double now = pool->pids[i] != 0 ? seconds_of(pool->pids[i]) : 0;
+        for (; pool->told[i] < hand->failed && pool->told[i] < FAILURES_TOLD; pool->told[i]++)
+            tell(pool, hand->failures[pool->told[i]]);
+        if (hand->next != pool->seen[i])
+            pool->moved_at[i] = now;
+        pool->seen[i] = hand->next;
+        if (pool->pids[i] != 0 && now - pool->moved_at[i] > HANGS_AFTER_S)
+            kill(pool->pids[i], SIGKILL);
     }
 }
 
-static void crew_wait(struct crew *crew)
+static void crew_wait(struct process_pool *pool)
 {
-    double said_at = crew->begun_at;
-    uint64_t left = crew->options->jobs;
+    double said_at = pool->begun_at;
+    uint64_t left = pool->options->jobs;
     while (left > 0) {
         int status;
         pid_t pid = waitpid(-1, &status, WNOHANG);
-        for (uint64_t i = 0; pid > 0 && i < crew->options->jobs; i++) {
-            if (crew->pids[i] != pid)
+        for (uint64_t i = 0; pid > 0 && i < pool->options->jobs; i++) {
+            if (pool->pids[i] != pid)
                 continue;
-            hand_ended(crew, i, status);
-            left -= crew->pids[i] == 0;
+            hand_ended(pool, i, status);
+            left -= pool->pids[i] == 0;
         }
-        hands_watch(crew);
-        if (!crew->options->quiet && seconds_now() - said_at > 1) {
+        hands_watch(pool);
+        if (!pool->options->quiet && seconds_now() - said_at > 1) {
             said_at = seconds_now();
-            progress(crew);
+            progress(pool);
         }
         if (pid <= 0)
             nanosleep(&(struct timespec){0, 20000000}, NULL);
     }
-    if (!crew->options->quiet) {
-        progress(crew);
+    if (!pool->options->quiet) {
+        progress(pool);
         fputc('\n', stderr);
     }
 }
 
-static void coverage_say(const struct crew *crew)
+static void coverage_say(const struct process_pool *pool)
 {
     static struct coverage coverage;
-    coverage_of(crew, &coverage);
+    coverage_of(pool, &coverage);
     struct coverage_sum sum = coverage_sum(&coverage);
     printf("%sedges %u of %u, pairs of an edge and one of %u faults before it %u of %u (%.1f %%)\n",
-           crew->before, sum.edges_met, sum.edges, sum.faults, sum.pairs_met, sum.pairs,
+           pool->before, sum.edges_met, sum.edges, sum.faults, sum.pairs_met, sum.pairs,
            sum.pairs ? 100.0 * sum.pairs_met / sum.pairs : 0);
-    if (crew->options->coverage)
-        coverage_missing(&coverage, crew->before, stdout);
+    if (pool->options->coverage)
+        coverage_missing(&coverage, pool->before, stdout);
 }
 
-static int crew_result(const struct crew *crew)
+static int crew_result(const struct process_pool *pool)
 {
-    const struct options *o = crew->options;
+    const struct options *o = pool->options;
     uint64_t passed = 0, bad = 0, twice = 0;
     for (uint64_t i = 0; i < o->jobs; i++) {
-        passed += crew->hands[i].passed;
-        bad += crew->hands[i].failed;
-        twice += crew->hands[i].twice;
+        passed += pool->hands[i].passed;
+        bad += pool->hands[i].failed;
+        twice += pool->hands[i].twice;
     }
-    printf("%s%llu seeds from %llu on, %llu of them run twice, in %.1f s\n", crew->before,
+    printf("%s%llu seeds from %llu on, %llu of them run twice, in %.1f s\n", pool->before,
            (unsigned long long)o->seeds, (unsigned long long)o->start, (unsigned long long)twice,
-           seconds_now() - crew->begun_at);
-    coverage_say(crew);
+           seconds_now() - pool->begun_at);
+    coverage_say(pool);
     if (o->tap)
         printf("1..1\n%sok 1 - %llu worlds from seed %llu on\n", bad ? "not " : "",
                (unsigned long long)o->seeds, (unsigned long long)o->start);
@@ -315,21 +315,21 @@ static int crew_result(const struct crew *crew)
 
 int seeds_run(const struct options *options)
 {
-    struct crew crew = {
+    struct process_pool pool = {
         .options = options,
         .before = options->tap ? "# " : "",
         .begun_at = seconds_now(),
     };
-    size_t bytes = options->jobs * sizeof *crew.hands;
-    crew.hands = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (crew.hands == MAP_FAILED) {
+    size_t bytes = options->jobs * sizeof *pool.hands;
+    pool.hands = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (pool.hands == MAP_FAILED) {
         perror("reeve-sim: mmap");
         return 1;
     }
     for (uint64_t i = 0; i < options->jobs; i++) {
-        crew.hands[i].next = i;
-        hand_start(&crew, i);
+        pool.hands[i].next = i;
+        hand_start(&pool, i);
     }
-    crew_wait(&crew);
-    return crew_result(&crew);
+    crew_wait(&pool);
+    return crew_result(&pool);
 }

@@ -197,8 +197,8 @@ static void undelivered(struct server *s, const struct rv_poll *poll)
 {
     struct served *note = served_new(s, NULL);
     struct rv_arena *arena = &note->call.arena;
-    note->call.kind = RV_CALL_UNDELIVERED;
-    struct rv_call_undelivered *u = &note->call.u.undelivered;
+    note->call.kind = RV_CALL_UNSENT;
+    struct rv_call_unsent *u = &note->call.u.unsent;
     u->attempts = RV_NEW_ARRAY(arena, struct rv_handed_out, poll->requests_count);
     rv_assert(u->attempts != NULL);
     for (size_t i = 0; i < poll->requests_count; i++)

@@ -26,7 +26,7 @@ enum duty_state {
 };
 
 /* What is to be done about one attempt in hand; beside the session's place of the same number. */
-struct duty {
+struct runtime_duty {
     enum duty_state state;
     bool listed; /* in runtime->ready */
     bool expired;
@@ -56,7 +56,7 @@ struct rv_runtime {
     struct rv_runtime_options options;
     struct rv_prng prng;
     struct rv_circuits circuits;
-    struct duty *duties; /* owned, by place */
+    struct runtime_duty *duties; /* owned, by place */
     uint32_t places;
     uint32_t running;
     rv_place *ready; /* owned: READY duties in order */
@@ -130,7 +130,7 @@ static void event_add(struct rv_runtime *runtime, enum rv_runtime_kind kind, rv_
 
 static void duty_ready(struct rv_runtime *runtime, rv_place place)
 {
-    struct duty *duty = &runtime->duties[place];
+    struct runtime_duty *duty = &runtime->duties[place];
     duty->state = DUTY_READY;
     if (!duty->listed) {
         duty->listed = true;
@@ -148,7 +148,7 @@ static void duty_over(struct rv_runtime *runtime, rv_place place)
 static void duty_reply_error(struct rv_runtime *runtime, rv_place place, int64_t now,
                              const struct rv_session_error *error)
 {
-    struct duty *duty = &runtime->duties[place];
+    struct runtime_duty *duty = &runtime->duties[place];
     struct rv_session_error said = *error;
     said.effect_unknown = said.effect_unknown || duty->effect_unknown;
     rv_session_fail(runtime->session, place, now, &said);
@@ -175,7 +175,7 @@ static struct rv_str duty_target(struct rv_runtime *runtime, rv_place place)
 static void circuit_tell(struct rv_runtime *runtime, uint32_t circuit, int64_t pause_ms,
                          struct rv_session_error *error)
 {
-    /* Some more at random: parked steps come back spread out. */
+    /* Some more at random: steps behind an open circuit come back spread out. */
     pause_ms += rv_jitter_ms(&runtime->prng, pause_ms / 4 + 1, pause_ms / 4 + 1, 0);
     error->target = rv_str_of(runtime->circuits.all[circuit].target);
     if (error->retry_after_ms < pause_ms)
@@ -210,7 +210,7 @@ static void reply_circuit_open(struct rv_runtime *runtime, rv_place place, int64
 /* Starts the next try unless its circuit is open. True: a START event. */
 static bool duty_start(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
-    struct duty *duty = &runtime->duties[place];
+    struct runtime_duty *duty = &runtime->duties[place];
     duty->circuit = rv_circuits_find(&runtime->circuits, duty_target(runtime, place), now);
     int64_t pause_ms = 0;
     enum rv_circuit_verdict verdict = rv_circuit_ask(&runtime->circuits, duty->circuit, now,
@@ -238,7 +238,7 @@ static bool duty_start(struct rv_runtime *runtime, rv_place place, int64_t now)
 
 static void duty_new(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
-    struct duty *duty = &runtime->duties[place];
+    struct runtime_duty *duty = &runtime->duties[place];
     duty->expired = duty->cancelled = duty->probe = duty->effect_unknown = false;
     duty->tries = 0;
     duty->circuit = UINT32_MAX;
@@ -248,7 +248,7 @@ static void duty_new(struct rv_runtime *runtime, rv_place place, int64_t now)
 
 static void duty_expire(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
-    struct duty *duty = &runtime->duties[place];
+    struct runtime_duty *duty = &runtime->duties[place];
     duty->expired = true;
     if (duty->state != DUTY_RUNNING) {
         rv_session_drop(runtime->session, place);
@@ -263,7 +263,7 @@ static void duty_expire(struct rv_runtime *runtime, rv_place place, int64_t now)
 
 static void duty_cancel(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
-    struct duty *duty = &runtime->duties[place];
+    struct runtime_duty *duty = &runtime->duties[place];
     if (duty->cancelled)
         return;
     duty->cancelled = true;
@@ -278,7 +278,7 @@ static void news_take(struct rv_runtime *runtime, int64_t now)
     rv_place place;
     unsigned news;
     while (rv_session_next_news(runtime->session, now, &place, &news)) {
-        struct duty *duty = &runtime->duties[place];
+        struct runtime_duty *duty = &runtime->duties[place];
         if (news & RV_NEWS_REQUEST)
             duty_new(runtime, place, now);
         if (news & RV_NEWS_EXPIRED) {
@@ -298,7 +298,7 @@ static void pauses_end(struct rv_runtime *runtime, int64_t now)
         return;
     int64_t next = INT64_MAX;
     for (rv_place i = 0; i < runtime->places; i++) {
-        struct duty *duty = &runtime->duties[i];
+        struct runtime_duty *duty = &runtime->duties[i];
         if (duty->state != DUTY_PAUSED)
             continue;
         if (duty->try_at <= now)
@@ -364,7 +364,7 @@ int64_t rv_runtime_wake_at(const struct rv_runtime *runtime)
 /* The handler has given the place back. True: its answer still counts. */
 static bool duty_returned(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
-    struct duty *duty = &runtime->duties[place];
+    struct runtime_duty *duty = &runtime->duties[place];
     rv_assert(duty->state == DUTY_RUNNING);
     runtime->running--;
     const struct rv_held_attempt *attempt = rv_session_attempt(runtime->session, place);
@@ -378,7 +378,7 @@ static bool duty_returned(struct rv_runtime *runtime, rv_place place, int64_t no
 
 void rv_runtime_done(struct rv_runtime *runtime, rv_place place, int64_t now, struct rv_str output)
 {
-    struct duty *duty = &runtime->duties[place];
+    struct runtime_duty *duty = &runtime->duties[place];
     if (duty_returned(runtime, place, now))
         rv_circuit_report(&runtime->circuits, duty->circuit, now, duty->probe, false, 0);
     rv_session_done(runtime->session, place, now, output);
@@ -395,7 +395,7 @@ static struct rv_str text_keep(char *room, size_t bytes, struct rv_str text)
     return (struct rv_str){room, text.len};
 }
 
-static void failure_keep(struct duty *duty, const struct rv_runtime_failure *failure)
+static void failure_keep(struct runtime_duty *duty, const struct rv_runtime_failure *failure)
 {
     bool unknown = failure->effect == RV_RUNTIME_UNKNOWN_EFFECT ||
                    (failure->effect == RV_RUNTIME_BY_KIND && failure->transient);
@@ -410,7 +410,7 @@ static void failure_keep(struct duty *duty, const struct rv_runtime_failure *fai
 }
 
 /* The reply says why an attempt is given up that has time left. */
-static void given_up_tell(struct duty *duty, int64_t now, int64_t pause_ms)
+static void given_up_tell(struct runtime_duty *duty, int64_t now, int64_t pause_ms)
 {
     size_t len = duty->error.detail.len;
     char took[RV_INSTANT_TEXT_BYTES], pause[RV_INSTANT_TEXT_BYTES];
@@ -430,7 +430,7 @@ static void given_up_tell(struct duty *duty, int64_t now, int64_t pause_ms)
  * complete-by is to be told as that, and not to expire with an unknown effect. */
 static bool retry_plan(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
-    struct duty *duty = &runtime->duties[place];
+    struct runtime_duty *duty = &runtime->duties[place];
     const struct rv_held_attempt *attempt = rv_session_attempt(runtime->session, place);
     if (!duty->error.transient || duty->cancelled || runtime->stopping ||
         duty->tries >= runtime->options.tries_max)
@@ -469,7 +469,7 @@ static void stopped(struct rv_runtime *runtime, rv_place place, int64_t now)
 void rv_runtime_failed(struct rv_runtime *runtime, rv_place place, int64_t now,
                        const struct rv_runtime_failure *failure)
 {
-    struct duty *duty = &runtime->duties[place];
+    struct runtime_duty *duty = &runtime->duties[place];
     bool counts = duty_returned(runtime, place, now);
     failure_keep(duty, failure);
     if (counts && duty->cancelled && failure->transient)
@@ -503,7 +503,7 @@ bool rv_runtime_ended(const struct rv_runtime *runtime)
     if (!runtime->stopping || rv_session_sending(runtime->session))
         return false;
     for (rv_place i = 0; i < runtime->places; i++) {
-        const struct duty *duty = &runtime->duties[i];
+        const struct runtime_duty *duty = &runtime->duties[i];
         if (duty->state != DUTY_IDLE && !duty->expired)
             return false;
     }

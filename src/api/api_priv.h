@@ -76,10 +76,10 @@ struct rv_api {
     size_t held_bytes;      /* of all requests that are received, wait, or are with the scheduler */
     struct exchange *large; /* large requests that wait to be parsed, the oldest first */
     struct exchange *large_last;
-    struct exchange *copying; /* the backup that is sent; NULL: none */
-    struct exchange *resting; /* the same, if it rests */
-    int64_t rest_until;       /* monotonic */
-    bool damaged;             /* a backup has found a page that is not as it was written */
+    struct exchange *copying;  /* the backup that is sent; NULL: none */
+    struct exchange *resting;  /* the same, if it rests */
+    int64_t rest_until;        /* monotonic */
+    bool damaged;              /* a backup has found a page that is not as it was written */
     struct rv_buf description; /* of the API, once somebody has asked for it */
     struct exchange *free;
     size_t free_count;

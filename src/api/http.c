@@ -158,7 +158,7 @@ static void note_finished(struct rv_call *call)
     free(call);
 }
 
-/* GONE, UNDELIVERED and RAISE have no caller who waits. Without memory for one, lease and
+/* GONE, UNSENT and RAISE have no caller who waits. Without memory for one, lease and
  * complete-by still find what it would have told. */
 static struct rv_call *note_new(struct rv_api *api, enum rv_call_kind kind)
 {
@@ -206,10 +206,10 @@ static void client_left(void *self, void *request)
 static void undelivered_tell(struct rv_api *api, struct exchange *exchange)
 {
     const struct rv_poll *poll = rv_call_poll(&exchange->call);
-    struct rv_call *note = note_new(api, RV_CALL_UNDELIVERED);
+    struct rv_call *note = note_new(api, RV_CALL_UNSENT);
     if (note == NULL)
         return;
-    struct rv_call_undelivered *u = &note->u.undelivered;
+    struct rv_call_unsent *u = &note->u.unsent;
     u->attempts = RV_NEW_ARRAY(&note->arena, struct rv_handed_out, poll->requests_count);
     for (size_t i = 0; u->attempts != NULL && i < poll->requests_count; i++)
         u->attempts[u->count++] = (struct rv_handed_out){poll->requests[i].step,

@@ -7,12 +7,12 @@ static int64_t remaining(const struct rv_answer *answer, int64_t until)
 }
 
 /* A step keeps its name over all its attempts, so its name is its key. */
-static struct rv_step_id key_of(const struct rv_request *request)
+static struct rv_step_id key_of(const struct rv_assignment *request)
 {
     return request->step;
 }
 
-static void request_put(struct rv_answer *answer, const struct rv_request *request)
+static void request_put(struct rv_answer *answer, const struct rv_assignment *request)
 {
     struct rv_buf *buf = &answer->body;
     rv_put_open(buf, '{');

@@ -13,7 +13,7 @@ void rv_render_retry(struct rv_answer *answer, const struct rv_call *call)
 static void delivery_put(struct rv_buf *buf, const struct rv_delivery *delivery)
 {
     bool waits = delivery->next <= delivery->last;
-    const char *state = delivery->parked ? "undeliverable" : waits ? "waiting" : "delivered";
+    const char *state = delivery->given_up ? "undeliverable" : waits ? "waiting" : "delivered";
     rv_put_open_in(buf, "delivery", '{');
     rv_put_text(buf, "destination", delivery->destination);
     rv_put_text(buf, "state", rv_str_of(state));
@@ -21,7 +21,7 @@ static void delivery_put(struct rv_buf *buf, const struct rv_delivery *delivery)
     if (waits) {
         rv_put_int(buf, "failures", delivery->failures);
         rv_put_instant_if(buf, "waitingSince", delivery->since);
-        if (!delivery->parked)
+        if (!delivery->given_up)
             rv_put_instant_if(buf, "dueAt", delivery->due_at);
     }
     rv_buf_add_char(buf, '}');

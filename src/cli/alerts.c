@@ -99,7 +99,7 @@ struct group {
     int64_t first_at;
 };
 
-struct groups {
+struct alert_groups {
     struct cli *cli;
     struct group rows[GROUPS_MAX];
     size_t count;
@@ -108,7 +108,7 @@ struct groups {
 
 static void group_each(const struct rv_json *item, void *user)
 {
-    struct groups *groups = user;
+    struct alert_groups *groups = user;
     size_t at = 0;
     while (at < groups->count &&
            !rv_str_eq(cli_str(groups->rows[at].newest, "group"), cli_str(item, "group")))
@@ -147,7 +147,7 @@ static void group_print(struct cli *cli, const struct group *group)
 
 static int groups_list(struct cli *cli)
 {
-    struct groups groups = {.cli = cli};
+    struct alert_groups groups = {.cli = cli};
     struct cli_list list = {.items = "groups", .each = group_each, .user = &groups};
     struct rv_str next;
     uint64_t limit;

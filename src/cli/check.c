@@ -7,7 +7,7 @@
 
 enum { WHY_BYTES_MAX = 4096, LINE_BYTES_MAX = 64 * 1024 };
 
-struct finding {
+struct check_finding {
     struct cli *cli;
     size_t count;
 };
@@ -19,7 +19,7 @@ static void line_print(const struct rv_buf *line)
 
 static void found(void *self, struct rv_str task, struct rv_str what, struct rv_str cure)
 {
-    struct finding *finding = self;
+    struct check_finding *finding = self;
     struct cli *cli = finding->cli;
     struct rv_arena_mark mark = rv_arena_mark(&cli->arena);
     struct rv_buf line;
@@ -72,7 +72,7 @@ static void sum_print(struct cli *cli, const char *store, const struct rv_cli_ch
 int cli_check(struct cli *cli)
 {
     const char *store = cli_store(cli);
-    struct finding finding = {.cli = cli};
+    struct check_finding finding = {.cli = cli};
     struct rv_cli_check check = {
         .found = found, .self = &finding, .keep_intact = cli_has(cli, CLI_OPTION_KEEP_INTACT)};
     struct rv_buf why;

@@ -84,8 +84,8 @@ static void step_print(struct cli *cli, const struct rv_json *step)
            RV_STR_FMT(cli_text_clean(arena, cli_text_step(arena, cli_str(step, "reference")))),
            cli_colour_begin(cli_colour_of_state(state), cli->colour), RV_STR_FMT(state),
            cli_colour_end(cli->colour));
-    bool parked = rv_str_is(state, "error"); /* the first line says why */
-    if (!parked)
+    bool escalated = rv_str_is(state, "error"); /* the first line says why */
+    if (!escalated)
         said(cli, "    ", "why", cli_text_clean(arena, cli_str(step, "why")));
     said(cli, "    ", "until", until_text(cli, step, step));
     said(cli, "    ", "lease", lease_text(cli, step));
@@ -95,7 +95,7 @@ static void step_print(struct cli *cli, const struct rv_json *step)
              cli_text_clean(arena, cli_unseen_cure(cli, cli_str(step, "agent"))));
     said(cli, "    ", "target", cli_text_clean(arena, cli_str(step, "target")));
     said(cli, "    ", "failures", ladder_text(cli, step));
-    said(cli, "    ", parked ? "error" : "after",
+    said(cli, "    ", escalated ? "error" : "after",
          cli_text_clean(arena, cli_error_text(arena, rv_json_get(step, RV_STR("error")))));
     said(cli, "    ", "timeout", instant_of(cli, step, "deadline"));
 }
@@ -294,7 +294,7 @@ void cli_cures_print(struct cli *cli, const struct rv_json *told)
                RV_STR_FMT(cli_text_clean(&cli->arena, cli_str(&items[i], "effect"))));
 }
 
-/* Why the task is where it is; of one that is parked, the step that failed and its error. */
+/* Why the task is where it is; of one that is escalated, the step that failed and its error. */
 static struct rv_str headline(struct cli *cli, const struct rv_json *told)
 {
     struct rv_arena *arena = &cli->arena;

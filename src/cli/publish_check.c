@@ -13,7 +13,7 @@
 
 enum { FINDINGS_MAX = RV_DEFINITION_FAULTS_MAX + RV_DEFINITION_WARNINGS_MAX };
 
-struct finding {
+struct publish_finding {
     uint32_t line;
     uint32_t column;
     struct rv_str message;
@@ -25,12 +25,12 @@ struct checked {
     const char *file; /* as messages name it */
     struct rv_str text;
     struct rv_str workflow; /* absent: it could not be read */
-    struct finding *findings;
+    struct publish_finding *findings;
     uint32_t count;
     uint32_t errors;
 };
 
-static void finding_add(struct checked *checked, struct finding finding)
+static void finding_add(struct checked *checked, struct publish_finding finding)
 {
     if (checked->count == FINDINGS_MAX)
         return;
@@ -40,7 +40,7 @@ static void finding_add(struct checked *checked, struct finding finding)
 
 static void fault_add(struct checked *checked, const struct rv_definition_fault *fault)
 {
-    struct finding finding = {.line = 1, .column = 1, .message = fault->message};
+    struct publish_finding finding = {.line = 1, .column = 1, .message = fault->message};
     (void)rv_yaml_locate(checked->text, fault->pointer, fault->at_key, fault->offset, &finding.line,
                          &finding.column);
     finding_add(checked, finding);
@@ -52,7 +52,7 @@ static void warnings_add(struct checked *checked, const struct rv_definition *de
     struct rv_definition_warning warnings[RV_DEFINITION_WARNINGS_MAX];
     uint32_t count = rv_definition_warnings(definition, arena, warnings);
     for (uint32_t i = 0; i < count; i++) {
-        struct finding finding = {1, 1, warnings[i].message, true};
+        struct publish_finding finding = {1, 1, warnings[i].message, true};
         (void)rv_yaml_locate(checked->text, warnings[i].pointer, false, 0, &finding.line,
                              &finding.column);
         finding_add(checked, finding);
@@ -61,8 +61,8 @@ static void warnings_add(struct checked *checked, const struct rv_definition *de
 
 static int by_place(const void *a, const void *b)
 {
-    const struct finding *x = a;
-    const struct finding *y = b;
+    const struct publish_finding *x = a;
+    const struct publish_finding *y = b;
     if (x->line != y->line)
         return x->line < y->line ? -1 : 1;
     return x->column < y->column ? -1 : x->column > y->column;
@@ -89,10 +89,11 @@ static enum rv_err document_check(struct cli *cli, struct checked *checked,
         return RV_ERR_MEMORY;
     enum rv_err err = rv_definition_check(compiled, document, &definition, faults);
     if (err == RV_ERR_LIMIT || (err == RV_OK && is_too_large(document))) {
-        finding_add(checked, (struct finding){1, 1,
-                                              RV_STR("the definition is too large; split the "
-                                                     "workflow"),
-                                              false});
+        finding_add(checked,
+                    (struct publish_finding){1, 1,
+                                             RV_STR("the definition is too large; split the "
+                                                    "workflow"),
+                                             false});
         return RV_OK;
     }
     for (uint32_t i = 0; i < faults->count; i++) {
@@ -116,13 +117,14 @@ static enum rv_err text_check(struct cli *cli, struct checked *checked)
     struct rv_yaml_fault fault = {.line = 1, .column = 1};
     rv_arena_init(&tree, RV_DEFINITION_COMPILED_BYTES_MAX);
     rv_arena_init(&compiled, RV_DEFINITION_COMPILED_BYTES_MAX);
-    checked->findings = RV_NEW_ARRAY(&cli->arena, struct finding, FINDINGS_MAX);
+    checked->findings = RV_NEW_ARRAY(&cli->arena, struct publish_finding, FINDINGS_MAX);
     enum rv_err err = checked->findings != NULL ? RV_OK : RV_ERR_MEMORY;
     if (err == RV_OK)
         err = rv_yaml_parse(&tree, checked->text, RV_DEFINITION_BYTES_MAX, &document, &fault);
     if (err == RV_ERR_INVALID || err == RV_ERR_LIMIT) {
-        finding_add(checked, (struct finding){fault.line, fault.column,
-                                              rv_arena_str(&cli->arena, fault.message), false});
+        finding_add(checked,
+                    (struct publish_finding){fault.line, fault.column,
+                                             rv_arena_str(&cli->arena, fault.message), false});
         err = RV_OK;
     } else if (err == RV_OK) {
         err = document_check(cli, checked, &document, &compiled);
@@ -144,7 +146,7 @@ static void checked_print(struct cli *cli, const struct checked *checked)
 {
     fflush(stdout);
     for (uint32_t i = 0; i < checked->count; i++) {
-        const struct finding *finding = &checked->findings[i];
+        const struct publish_finding *finding = &checked->findings[i];
         fprintf(stderr, "%s:%u:%u: %s%.*s\n", checked->file, finding->line, finding->column,
                 finding->warning ? "warning: " : "",
                 RV_STR_FMT(cli_text_clean(&cli->arena, finding->message)));
@@ -160,7 +162,7 @@ static void findings_write(struct rv_buf *buf, const struct checked *checked, bo
 {
     const char *between = "";
     for (uint32_t i = 0; i < checked->count; i++) {
-        const struct finding *finding = &checked->findings[i];
+        const struct publish_finding *finding = &checked->findings[i];
         if (finding->warning != warnings)
             continue;
         rv_buf_printf(buf, "%s{\"line\":%u,\"column\":%u,\"message\":", between, finding->line,

@@ -1,8 +1,8 @@
 /* States and timers of an agent's conversation.
  *
- * A seat goes FREE, OPEN (the caller works on it), ANSWERED (its reply waits), SENT (its reply is
+ * A slot goes FREE, OPEN (the caller works on it), ANSWERED (its reply waits), SENT (its reply is
  * in the call under way) and back; LATE stands for an open one whose deadline has passed. A lost
- * reply call puts its seats back to ANSWERED, so the next call repeats them together with what has
+ * reply call puts its slots back to ANSWERED, so the next call repeats them together with what has
  * come in meanwhile. The server decides each by its token. */
 #include "client/jitter.h"
 #include "base/time.h"
@@ -57,20 +57,20 @@ static void places_add(struct places *places, rv_place place)
     places->at[places->count++] = place;
 }
 
-static bool seats_new(struct rv_session *session)
+static bool slots_new(struct rv_session *session)
 {
     /* A fetch asks for max less what is in hand, but does not count the replies that travel with
      * it: at most max of those are still in their places when its requests arrive. */
-    uint32_t n = session->seat_count = session->options.max * 2;
-    session->seats = calloc(n, sizeof *session->seats);
+    uint32_t n = session->slot_count = session->options.max * 2;
+    session->slots = calloc(n, sizeof *session->slots);
     session->hashes = calloc(n, sizeof *session->hashes);
-    if (session->seats == NULL || session->hashes == NULL || !places_new(&session->free, n) ||
+    if (session->slots == NULL || session->hashes == NULL || !places_new(&session->free, n) ||
         !places_new(&session->waiting, n) || !places_new(&session->sent, n) ||
         !places_new(&session->leased, n) || !places_new(&session->news, n))
         return false;
     for (uint32_t i = 0; i < n; i++) {
-        rv_buf_init(&session->seats[i].text, 2 * RV_PAYLOAD_BYTES_MAX);
-        rv_buf_init(&session->seats[i].reply, 2 * RV_PAYLOAD_BYTES_MAX);
+        rv_buf_init(&session->slots[i].text, 2 * RV_PAYLOAD_BYTES_MAX);
+        rv_buf_init(&session->slots[i].reply, 2 * RV_PAYLOAD_BYTES_MAX);
         places_add(&session->free, n - 1 - i);
     }
     return true;
@@ -97,7 +97,7 @@ struct rv_session *rv_session_new(const struct rv_session_options *options)
                                               : RV_STR("the server");
     session->path_requests = path_make(&session->names, options->agent);
     if (session->agent.at == NULL || session->instance.at == NULL || session->server.at == NULL ||
-        session->path_requests.at == NULL || !seats_new(session)) {
+        session->path_requests.at == NULL || !slots_new(session)) {
         rv_session_free(session);
         return NULL;
     }
@@ -108,13 +108,13 @@ void rv_session_free(struct rv_session *session)
 {
     if (session == NULL)
         return;
-    for (uint32_t i = 0; session->seats != NULL && i < session->seat_count; i++) {
-        rv_buf_done(&session->seats[i].text);
-        rv_buf_done(&session->seats[i].reply);
+    for (uint32_t i = 0; session->slots != NULL && i < session->slot_count; i++) {
+        rv_buf_done(&session->slots[i].text);
+        rv_buf_done(&session->slots[i].reply);
     }
     for (int i = 0; i < RV_LANE_COUNT; i++)
         rv_buf_done(&session->lanes[i].body);
-    free(session->seats);
+    free(session->slots);
     free(session->hashes);
     free(session->free.at);
     free(session->waiting.at);
@@ -128,7 +128,7 @@ void rv_session_free(struct rv_session *session)
 
 uint32_t rv_session_places(const struct rv_session *session)
 {
-    return session->seat_count;
+    return session->slot_count;
 }
 
 const struct rv_session_counts *rv_session_counts(const struct rv_session *session)
@@ -144,12 +144,12 @@ int64_t rv_held_stop_at(const struct rv_held_attempt *attempt)
 
 const struct rv_held_attempt *rv_session_attempt(const struct rv_session *session, rv_place place)
 {
-    rv_assert(place < session->seat_count);
-    const struct seat *seat = &session->seats[place];
-    return seat->state == SEAT_FREE ? NULL : &seat->attempt;
+    rv_assert(place < session->slot_count);
+    const struct session_slot *slot = &session->slots[place];
+    return slot->state == SLOT_FREE ? NULL : &slot->attempt;
 }
 
-/* ---- seats ---- */
+/* ---- slots ---- */
 
 static void buf_slim(struct rv_buf *buf)
 {
@@ -160,47 +160,47 @@ static void buf_slim(struct rv_buf *buf)
 
 void rv_session_release(struct rv_session *session, rv_place place)
 {
-    struct seat *seat = &session->seats[place];
-    rv_assert(seat->state != SEAT_FREE);
+    struct session_slot *slot = &session->slots[place];
+    rv_assert(slot->state != SLOT_FREE);
     session->remembered[session->remembered_next] = session->hashes[place];
     session->remembered_next = (session->remembered_next + 1) % TOKENS_REMEMBERED;
     session->hashes[place] = 0;
-    seat->state = SEAT_FREE;
-    seat->news = 0;
-    buf_slim(&seat->text);
-    buf_slim(&seat->reply);
+    slot->state = SLOT_FREE;
+    slot->news = 0;
+    buf_slim(&slot->text);
+    buf_slim(&slot->reply);
     places_add(&session->free, place);
 }
 
 void rv_session_news(struct rv_session *session, rv_place place, unsigned news)
 {
-    struct seat *seat = &session->seats[place];
-    seat->news |= news;
-    if (!seat->listed) {
-        seat->listed = true;
+    struct session_slot *slot = &session->slots[place];
+    slot->news |= news;
+    if (!slot->listed) {
+        slot->listed = true;
         places_add(&session->news, place);
     }
 }
 
-static void seat_expire(struct rv_session *session, rv_place place)
+static void slot_expire(struct rv_session *session, rv_place place)
 {
-    const struct rv_held_attempt *attempt = &session->seats[place].attempt;
+    const struct rv_held_attempt *attempt = &session->slots[place].attempt;
     rv_session_log(
         session, RV_LOG_WARNING, "task %.*s, step %.*s, attempt %lld failed: %s",
         RV_STR_FMT(attempt->task), RV_STR_FMT(attempt->step), (long long)attempt->number,
-        session->seats[place].ended
+        session->slots[place].ended
             ? "the server ended the attempt before its deadline; if another process polls under "
               "the same instance name, give each process its own name (--instance)"
             : "its deadline has passed");
-    session->seats[place].state = SEAT_LATE;
+    session->slots[place].state = SLOT_LATE;
     session->counts.expired++;
     rv_session_news(session, place, RV_NEWS_EXPIRED);
 }
 
 /* Whether a lease asks to be renewed. */
-static bool seat_due(const struct seat *seat, int64_t now)
+static bool slot_due(const struct session_slot *slot, int64_t now)
 {
-    return seat->state == SEAT_OPEN && !seat->renewing && seat->renew_at <= now;
+    return slot->state == SLOT_OPEN && !slot->renewing && slot->renew_at <= now;
 }
 
 /* Replies that could not leave in time are not sent at all: silence after the deadline. */
@@ -209,7 +209,7 @@ static void waiting_prune(struct rv_session *session, int64_t now)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < session->waiting.count; i++) {
         rv_place place = session->waiting.at[i];
-        if (now < rv_held_stop_at(&session->seats[place].attempt)) {
+        if (now < rv_held_stop_at(&session->slots[place].attempt)) {
             session->waiting.at[kept++] = place;
             continue;
         }
@@ -226,21 +226,21 @@ static void timers_run(struct rv_session *session, int64_t now)
         return;
     waiting_prune(session, now);
     int64_t next = INT64_MAX;
-    for (uint32_t i = 0; i < session->seat_count; i++) {
-        struct seat *seat = &session->seats[i];
-        if (seat->state != SEAT_OPEN && seat->state != SEAT_ANSWERED)
+    for (uint32_t i = 0; i < session->slot_count; i++) {
+        struct session_slot *slot = &session->slots[i];
+        if (slot->state != SLOT_OPEN && slot->state != SLOT_ANSWERED)
             continue;
-        int64_t stop_at = rv_held_stop_at(&seat->attempt);
+        int64_t stop_at = rv_held_stop_at(&slot->attempt);
         if (now >= stop_at) {
-            seat_expire(session, i);
+            slot_expire(session, i);
             continue;
         }
         if (stop_at < next)
             next = stop_at;
-        if (seat_due(seat, now))
+        if (slot_due(slot, now))
             session->leases_due = true;
-        else if (seat->state == SEAT_OPEN && seat->renew_at > now && seat->renew_at < next)
-            next = seat->renew_at;
+        else if (slot->state == SLOT_OPEN && slot->renew_at > now && slot->renew_at < next)
+            next = slot->renew_at;
     }
     session->timers_at = next;
 }
@@ -254,10 +254,10 @@ bool rv_session_next_news(struct rv_session *session, int64_t now, rv_place *ret
         session->news.count--;
         memmove(session->news.at, session->news.at + 1,
                 session->news.count * sizeof *session->news.at);
-        struct seat *seat = &session->seats[place];
-        unsigned news = seat->news;
-        seat->listed = false;
-        seat->news = 0;
+        struct session_slot *slot = &session->slots[place];
+        unsigned news = slot->news;
+        slot->listed = false;
+        slot->news = 0;
         if (news == 0)
             continue; /* the place was given back meanwhile */
         *ret_place = place;
@@ -269,19 +269,19 @@ bool rv_session_next_news(struct rv_session *session, int64_t now, rv_place *ret
 
 uint32_t rv_session_open(const struct rv_session *session)
 {
-    return session->seat_count - session->free.count - session->waiting.count - session->sent.count;
+    return session->slot_count - session->free.count - session->waiting.count - session->sent.count;
 }
 
 /* True if the caller's answer still counts; else the place is free. */
-static bool seat_take_back(struct rv_session *session, rv_place place, int64_t now)
+static bool slot_take_back(struct rv_session *session, rv_place place, int64_t now)
 {
-    rv_assert(place < session->seat_count);
-    struct seat *seat = &session->seats[place];
-    rv_assert(seat->state == SEAT_OPEN || seat->state == SEAT_LATE);
-    seat->news = 0;
-    if (seat->state == SEAT_OPEN && now < rv_held_stop_at(&seat->attempt))
+    rv_assert(place < session->slot_count);
+    struct session_slot *slot = &session->slots[place];
+    rv_assert(slot->state == SLOT_OPEN || slot->state == SLOT_LATE);
+    slot->news = 0;
+    if (slot->state == SLOT_OPEN && now < rv_held_stop_at(&slot->attempt))
         return true;
-    if (seat->state == SEAT_OPEN)
+    if (slot->state == SLOT_OPEN)
         session->counts.expired++;
     session->counts.late_dropped++;
     rv_session_release(session, place);
@@ -291,7 +291,7 @@ static bool seat_take_back(struct rv_session *session, rv_place place, int64_t n
 static void error_item(struct rv_session *session, rv_place place,
                        const struct rv_session_error *error)
 {
-    struct rv_buf *item = &session->seats[place].reply;
+    struct rv_buf *item = &session->slots[place].reply;
     rv_buf_lit(item, ",\"error\":{\"type\":");
     rv_json_write_string(item, error->type);
     if (error->title.at != NULL) {
@@ -326,25 +326,25 @@ static void error_item(struct rv_session *session, rv_place place,
     rv_session_answer(session, place);
 }
 
-static void item_begin(struct seat *seat)
+static void item_begin(struct session_slot *slot)
 {
-    rv_buf_reset(&seat->reply);
-    rv_buf_lit(&seat->reply, "{\"step\":");
-    rv_json_write_string(&seat->reply, seat->attempt.step);
-    rv_buf_lit(&seat->reply, ",\"token\":");
-    rv_json_write_string(&seat->reply, seat->attempt.token);
+    rv_buf_reset(&slot->reply);
+    rv_buf_lit(&slot->reply, "{\"step\":");
+    rv_json_write_string(&slot->reply, slot->attempt.step);
+    rv_buf_lit(&slot->reply, ",\"token\":");
+    rv_json_write_string(&slot->reply, slot->attempt.token);
 }
 
 void rv_session_answer(struct rv_session *session, rv_place place)
 {
-    struct seat *seat = &session->seats[place];
-    if (seat->reply.failed != RV_OK) {
+    struct session_slot *slot = &session->slots[place];
+    if (slot->reply.failed != RV_OK) {
         rv_session_log(session, RV_LOG_ERROR, "step %.*s: the reply cannot be sent and is lost: %s",
-                       RV_STR_FMT(seat->attempt.step), rv_err_text(seat->reply.failed));
+                       RV_STR_FMT(slot->attempt.step), rv_err_text(slot->reply.failed));
         rv_session_release(session, place);
         return;
     }
-    seat->state = SEAT_ANSWERED;
+    slot->state = SLOT_ANSWERED;
     places_add(&session->waiting, place);
 }
 
@@ -365,15 +365,15 @@ static enum rv_err output_check(struct rv_session *session, struct rv_str output
 
 void rv_session_done(struct rv_session *session, rv_place place, int64_t now, struct rv_str output)
 {
-    if (!seat_take_back(session, place, now))
+    if (!slot_take_back(session, place, now))
         return;
-    struct seat *seat = &session->seats[place];
-    item_begin(seat);
+    struct session_slot *slot = &session->slots[place];
+    item_begin(slot);
     const char *why;
     enum rv_err err = output_check(session, output, &why);
     if (err != RV_OK) {
         rv_session_log(session, RV_LOG_ERROR, "step %.*s: the output cannot be sent: %s",
-                       RV_STR_FMT(seat->attempt.step), why);
+                       RV_STR_FMT(slot->attempt.step), why);
         /* Without memory it is not known to be wrong: the step may be tried again. */
         struct rv_session_error error = {.type = RV_STR("agent-output"),
                                          .title = rv_str_of(why),
@@ -382,9 +382,9 @@ void rv_session_done(struct rv_session *session, rv_place place, int64_t now, st
         error_item(session, place, &error);
         return;
     }
-    rv_buf_lit(&seat->reply, ",\"output\":");
-    rv_buf_add_str(&seat->reply, output);
-    rv_buf_lit(&seat->reply, "}");
+    rv_buf_lit(&slot->reply, ",\"output\":");
+    rv_buf_add_str(&slot->reply, output);
+    rv_buf_lit(&slot->reply, "}");
     rv_session_answer(session, place);
 }
 
@@ -406,18 +406,18 @@ static void failure_log(const struct rv_session *session, const struct rv_held_a
 void rv_session_fail(struct rv_session *session, rv_place place, int64_t now,
                      const struct rv_session_error *error)
 {
-    if (!seat_take_back(session, place, now))
+    if (!slot_take_back(session, place, now))
         return;
-    failure_log(session, &session->seats[place].attempt, error);
-    item_begin(&session->seats[place]);
+    failure_log(session, &session->slots[place].attempt, error);
+    item_begin(&session->slots[place]);
     error_item(session, place, error);
 }
 
 void rv_session_drop(struct rv_session *session, rv_place place)
 {
-    rv_assert(place < session->seat_count);
-    struct seat *seat = &session->seats[place];
-    rv_assert(seat->state == SEAT_OPEN || seat->state == SEAT_LATE);
+    rv_assert(place < session->slot_count);
+    struct session_slot *slot = &session->slots[place];
+    rv_assert(slot->state == SLOT_OPEN || slot->state == SLOT_LATE);
     rv_session_release(session, place);
 }
 
@@ -453,7 +453,7 @@ static bool fetch_wanted(struct rv_session *session, uint32_t leaving)
         return false;
     if (session->fetch.state == FETCH_TO_SEND)
         return true;
-    uint32_t held = session->seat_count - session->free.count - leaving;
+    uint32_t held = session->slot_count - session->free.count - leaving;
     return held < session->options.max;
 }
 
@@ -463,7 +463,7 @@ static void fetch_begin(struct rv_session *session, enum rv_lane lane, uint32_t 
     if (fetch->state == FETCH_NONE) {
         /* A repeated fetch keeps its id and its size, so that the server gives the same again. */
         rv_session_id(&session->prng, fetch->id);
-        uint32_t held = session->seat_count - session->free.count - leaving;
+        uint32_t held = session->slot_count - session->free.count - leaving;
         fetch->max = session->options.max - held;
         if (fetch->max > RV_POLL_REQUESTS_MAX)
             fetch->max = RV_POLL_REQUESTS_MAX;
@@ -479,12 +479,12 @@ static void replies_gather(struct rv_session *session, int64_t now)
     size_t bytes = 0;
     for (uint32_t i = 0; i < session->waiting.count; i++) {
         rv_place place = session->waiting.at[i];
-        struct seat *seat = &session->seats[place];
-        rv_assert(now < rv_held_stop_at(&seat->attempt)); /* timers_run has just seen to it */
-        bool fits = session->sent.count == 0 || bytes + seat->reply.len < RV_BODY_BYTES_MAX / 2;
+        struct session_slot *slot = &session->slots[place];
+        rv_assert(now < rv_held_stop_at(&slot->attempt)); /* timers_run has just seen to it */
+        bool fits = session->sent.count == 0 || bytes + slot->reply.len < RV_BODY_BYTES_MAX / 2;
         if (session->sent.count < session->items_max && fits) {
-            bytes += seat->reply.len + 1;
-            seat->state = SEAT_SENT;
+            bytes += slot->reply.len + 1;
+            slot->state = SLOT_SENT;
             places_add(&session->sent, place);
         } else {
             session->waiting.at[kept++] = place;
@@ -530,13 +530,13 @@ static bool call_leases(struct rv_session *session, int64_t now, struct rv_sessi
         return false;
     session->leases_due = false;
     session->leased.count = 0;
-    for (uint32_t i = 0; i < session->seat_count && session->leased.count < RV_CALL_ITEMS_MAX; i++)
-        if (seat_due(&session->seats[i], now))
+    for (uint32_t i = 0; i < session->slot_count && session->leased.count < RV_CALL_ITEMS_MAX; i++)
+        if (slot_due(&session->slots[i], now))
             places_add(&session->leased, i);
     if (session->leased.count == 0)
         return false;
     for (uint32_t i = 0; i < session->leased.count; i++)
-        session->seats[session->leased.at[i]].renewing = true;
+        session->slots[session->leased.at[i]].renewing = true;
     rv_wire_leases(session, &session->lanes[RV_LANE_LEASE].body);
     return lane_send(session, RV_LANE_LEASE, now, CALL_TIMEOUT_MS, ret_call);
 }
@@ -554,7 +554,7 @@ int64_t rv_session_wake_at(const struct rv_session *session)
     const struct lane *reply = &session->lanes[RV_LANE_REPLY];
     if (session->waiting.count > 0 && !reply->busy && reply->not_before < at)
         at = reply->not_before;
-    bool room = session->seat_count - session->free.count < session->options.max;
+    bool room = session->slot_count - session->free.count < session->options.max;
     bool fetch = session->fetch.state == FETCH_TO_SEND ||
                  (session->fetch.state == FETCH_NONE && room);
     if (!session->stopping && fetch && !session->lanes[RV_LANE_POLL].busy && poll_at(session) < at)
@@ -574,7 +574,7 @@ static void lane_undo(struct rv_session *session, enum rv_lane lane)
         session->fetch.state = FETCH_TO_SEND;
     if (lane == RV_LANE_LEASE) {
         for (uint32_t i = 0; i < session->leased.count; i++)
-            session->seats[session->leased.at[i]].renewing = false;
+            session->slots[session->leased.at[i]].renewing = false;
         session->leased.count = 0;
         session->leases_due = true;
     }
@@ -586,7 +586,7 @@ static void lane_undo(struct rv_session *session, enum rv_lane lane)
     memcpy(waiting->at, session->sent.at, session->sent.count * sizeof *waiting->at);
     waiting->count += session->sent.count;
     for (uint32_t i = 0; i < session->sent.count; i++)
-        session->seats[session->sent.at[i]].state = SEAT_ANSWERED;
+        session->slots[session->sent.at[i]].state = SLOT_ANSWERED;
     session->sent.count = 0;
     session->timers_at = 0; /* nobody watched their deadlines while they were under way */
 }
@@ -652,7 +652,7 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     if (lane == RV_LANE_REPLY && !credentials && items == 1 && !fetched) {
         rv_place place = session->sent.at[0];
         rv_session_log(session, RV_LOG_ERROR, "the server refused the reply for step %.*s: %d %.*s",
-                       RV_STR_FMT(session->seats[place].attempt.step), status, RV_STR_FMT(why));
+                       RV_STR_FMT(session->slots[place].attempt.step), status, RV_STR_FMT(why));
         session->sent.count = 0;
         session->counts.refused++;
         rv_session_release(session, place);
@@ -762,7 +762,7 @@ bool rv_session_leave(struct rv_session *session, int64_t now, struct rv_session
 
 bool rv_session_ended(const struct rv_session *session)
 {
-    return session->stopping && session->free.count == session->seat_count;
+    return session->stopping && session->free.count == session->slot_count;
 }
 
 bool rv_session_sending(const struct rv_session *session)

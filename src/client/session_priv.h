@@ -15,18 +15,18 @@ enum {
 };
 
 /* FREE -> OPEN -> ANSWERED <-> SENT -> FREE; OPEN -> LATE -> FREE. */
-enum seat_state {
-    SEAT_FREE,
-    SEAT_OPEN,     /* in the caller's hands */
-    SEAT_LATE,     /* in the caller's hands, the deadline has passed */
-    SEAT_ANSWERED, /* the reply waits to be sent */
-    SEAT_SENT      /* the reply is in the call under way */
+enum slot_state {
+    SLOT_FREE,
+    SLOT_OPEN,     /* in the caller's hands */
+    SLOT_LATE,     /* in the caller's hands, the deadline has passed */
+    SLOT_ANSWERED, /* the reply waits to be sent */
+    SLOT_SENT      /* the reply is in the call under way */
 };
 
 /* One place: an attempt and its way through the session. */
-struct seat {
+struct session_slot {
     struct rv_held_attempt attempt;
-    enum seat_state state;
+    enum slot_state state;
     unsigned news;
     bool listed;   /* in session->news */
     bool ended;    /* by the server, before its deadline */
@@ -71,10 +71,10 @@ struct rv_session {
     struct rv_prng prng;
     struct rv_session_options options;
     char boot[ID_BYTES];
-    char confirm[ID_BYTES]; /* the newest answered fetch, or "" */
-    struct seat *seats;     /* owned */
-    uint64_t *hashes;       /* owned: of the tokens in hand, by place */
-    uint32_t seat_count;
+    char confirm[ID_BYTES];     /* the newest answered fetch, or "" */
+    struct session_slot *slots; /* owned */
+    uint64_t *hashes;           /* owned: of the tokens in hand, by place */
+    uint32_t slot_count;
     struct places free;
     struct places waiting; /* ANSWERED */
     struct places sent;    /* SENT */
@@ -109,10 +109,10 @@ void rv_session_log_stranger(const struct rv_session *session, int status, unsig
 /* A 4xx. */
 void rv_session_log_refused(const struct rv_session *session, int status, struct rv_str why);
 void rv_session_id(struct rv_prng *prng, char ret_id[static ID_BYTES]);
-/* Frees the seat's place; its token is remembered. */
+/* Frees the slot's place; its token is remembered. */
 void rv_session_release(struct rv_session *session, rv_place place);
 void rv_session_news(struct rv_session *session, rv_place place, unsigned news);
-/* Puts the reply in seat->reply in line. */
+/* Puts the reply in slot->reply in line. */
 void rv_session_answer(struct rv_session *session, rv_place place);
 
 /* Writers: the body of a call, into the lane's buffer. */

@@ -60,7 +60,7 @@ void rv_wire_replies(struct rv_session *session, struct rv_buf *body, bool with_
     for (uint32_t i = 0; i < session->sent.count; i++) {
         if (i > 0)
             rv_buf_lit(body, ",");
-        rv_buf_add_str(body, rv_buf_str(&session->seats[session->sent.at[i]].reply));
+        rv_buf_add_str(body, rv_buf_str(&session->slots[session->sent.at[i]].reply));
     }
     rv_buf_lit(body, "]");
     if (with_next) {
@@ -78,7 +78,7 @@ void rv_wire_leases(struct rv_session *session, struct rv_buf *body)
     rv_buf_reset(body);
     rv_buf_lit(body, "{\"leases\":[");
     for (uint32_t i = 0; i < session->leased.count; i++) {
-        const struct rv_held_attempt *attempt = &session->seats[session->leased.at[i]].attempt;
+        const struct rv_held_attempt *attempt = &session->slots[session->leased.at[i]].attempt;
         if (i > 0)
             rv_buf_lit(body, ",");
         rv_buf_lit(body, "{\"step\":");
@@ -135,14 +135,14 @@ static uint64_t token_hash(struct rv_str token)
     return hash == 0 ? 1 : hash;
 }
 
-/* The seat that holds this token, or seat_count. */
+/* The slot that holds this token, or slot_count. */
 static rv_place token_find(const struct rv_session *session, struct rv_str token)
 {
     uint64_t hash = token_hash(token);
-    for (rv_place i = 0; i < session->seat_count; i++)
-        if (session->hashes[i] == hash && rv_str_eq(session->seats[i].attempt.token, token))
+    for (rv_place i = 0; i < session->slot_count; i++)
+        if (session->hashes[i] == hash && rv_str_eq(session->slots[i].attempt.token, token))
             return i;
-    return session->seat_count;
+    return session->slot_count;
 }
 
 static bool token_known(const struct rv_session *session, struct rv_str token)
@@ -151,7 +151,7 @@ static bool token_known(const struct rv_session *session, struct rv_str token)
     for (uint32_t i = 0; i < TOKENS_REMEMBERED; i++)
         if (session->remembered[i] == hash)
             return true;
-    return token_find(session, token) != session->seat_count;
+    return token_find(session, token) != session->slot_count;
 }
 
 /* The server's clock when it wrote the answer: milliseconds, or an instant as text. */
@@ -201,11 +201,11 @@ static struct rv_str key_of(const struct rv_json *request)
     return rv_json_str(MEMBER(request, "idempotencyKey"));
 }
 
-/* Copies a request's texts into the seat. Offsets first, pointers when the buffer has its place. */
-static bool seat_fill(struct seat *seat, const struct rv_json *request)
+/* Copies a request's texts into the slot. Offsets first, pointers when the buffer has its place. */
+static bool slot_fill(struct session_slot *slot, const struct rv_json *request)
 {
     enum { TEXTS = 8 };
-    struct rv_held_attempt *attempt = &seat->attempt;
+    struct rv_held_attempt *attempt = &slot->attempt;
     struct rv_str *const fields[TEXTS] = {
         &attempt->step, &attempt->task,        &attempt->reference,  &attempt->token,
         &attempt->key,  &attempt->traceparent, &attempt->tracestate, &attempt->complete_by};
@@ -218,46 +218,47 @@ static bool seat_fill(struct seat *seat, const struct rv_json *request)
                                         rv_json_str(MEMBER(request, "tracestate")),
                                         rv_json_str(MEMBER(request, "completeBy"))};
     size_t offsets[TEXTS];
-    rv_buf_reset(&seat->text);
+    rv_buf_reset(&slot->text);
     for (int i = 0; i < TEXTS; i++)
-        *fields[i] = text_take(&seat->text, given[i], &offsets[i]);
-    size_t input_offset = seat->text.len;
+        *fields[i] = text_take(&slot->text, given[i], &offsets[i]);
+    size_t input_offset = slot->text.len;
     const struct rv_json *input = MEMBER(request, "input");
     if (input != NULL)
-        rv_json_write(&seat->text, input);
+        rv_json_write(&slot->text, input);
     else
-        rv_buf_lit(&seat->text, "null");
-    size_t input_bytes = seat->text.len - input_offset;
-    rv_buf_add_char(&seat->text, '\0');
-    if (seat->text.failed != RV_OK)
+        rv_buf_lit(&slot->text, "null");
+    size_t input_bytes = slot->text.len - input_offset;
+    rv_buf_add_char(&slot->text, '\0');
+    if (slot->text.failed != RV_OK)
         return false;
     for (int i = 0; i < TEXTS; i++)
-        fields[i]->at = seat->text.at + offsets[i];
-    attempt->input = (struct rv_str){seat->text.at + input_offset, input_bytes};
+        fields[i]->at = slot->text.at + offsets[i];
+    attempt->input = (struct rv_str){slot->text.at + input_offset, input_bytes};
     return true;
 }
 
 /* When the lease is to be renewed, counted from `from`. */
-static int64_t renew_next(const struct rv_session *session, const struct seat *seat, int64_t from)
+static int64_t renew_next(const struct rv_session *session, const struct session_slot *slot,
+                          int64_t from)
 {
     int64_t ms = INT64_MAX;
-    if (seat->attempt.lease_at < seat->attempt.complete_at)
-        ms = seat->lease_ms / 3;
+    if (slot->attempt.lease_at < slot->attempt.complete_at)
+        ms = slot->lease_ms / 3;
     if (session->options.renew_ms > 0 && session->options.renew_ms < ms)
         ms = session->options.renew_ms;
     return rv_time_add(from, ms);
 }
 
-static void seat_time(struct rv_session *session, struct seat *seat, int64_t base,
+static void slot_time(struct rv_session *session, struct session_slot *slot, int64_t base,
                       int64_t remaining_ms, int64_t lease_ms)
 {
-    struct rv_held_attempt *attempt = &seat->attempt;
+    struct rv_held_attempt *attempt = &slot->attempt;
     attempt->complete_at = rv_time_add(base, remaining_ms);
     attempt->lease_at = rv_time_add(base, lease_ms);
-    seat->lease_ms = lease_ms;
-    seat->renew_at = renew_next(session, seat, base);
+    slot->lease_ms = lease_ms;
+    slot->renew_at = renew_next(session, slot, base);
     int64_t stop_at = rv_held_stop_at(attempt);
-    int64_t due = seat->renew_at < stop_at ? seat->renew_at : stop_at;
+    int64_t due = slot->renew_at < stop_at ? slot->renew_at : stop_at;
     if (due < session->timers_at)
         session->timers_at = due;
 }
@@ -280,25 +281,25 @@ static enum rv_err request_take(struct rv_session *session, int64_t base, int64_
     if (session->free.count == 0)
         return RV_ERR_LIMIT;
     rv_place place = session->free.at[session->free.count - 1];
-    struct seat *seat = &session->seats[place];
-    if (!seat_fill(seat, request)) {
+    struct session_slot *slot = &session->slots[place];
+    if (!slot_fill(slot, request)) {
         rv_session_log(
             session, RV_LOG_ERROR, "the server sent an invalid request for step %.*s: %s",
-            RV_STR_FMT(rv_json_str(MEMBER(request, "step"))), rv_err_text(seat->text.failed));
-        return seat->text.failed == RV_ERR_MEMORY ? RV_ERR_MEMORY : RV_OK;
+            RV_STR_FMT(rv_json_str(MEMBER(request, "step"))), rv_err_text(slot->text.failed));
+        return slot->text.failed == RV_ERR_MEMORY ? RV_ERR_MEMORY : RV_OK;
     }
     session->free.count--;
     session->hashes[place] = token_hash(token);
-    seat->state = SEAT_OPEN;
-    seat->ended = false;
-    seat->renewing = false;
-    seat->attempt.number = member_int(request, RV_STR("attempt"), 0);
-    seat->attempt.fence = member_int(request, RV_STR("fence"), 0);
-    seat->attempt.insist = rv_json_get(request, RV_STR("insist")) != NULL;
+    slot->state = SLOT_OPEN;
+    slot->ended = false;
+    slot->renewing = false;
+    slot->attempt.number = member_int(request, RV_STR("attempt"), 0);
+    slot->attempt.fence = member_int(request, RV_STR("fence"), 0);
+    slot->attempt.insist = rv_json_get(request, RV_STR("insist")) != NULL;
     int64_t lease_ms = member_int(request, RV_STR("leaseMs"), remaining_ms);
-    seat_time(session, seat, base, remaining_ms, lease_ms);
+    slot_time(session, slot, base, remaining_ms, lease_ms);
     /* Over as it comes: perhaps only as far as is known of the server's clock. */
-    if (rv_held_stop_at(&seat->attempt) <= now)
+    if (rv_held_stop_at(&slot->attempt) <= now)
         session->greeted = false;
     session->counts.requests++;
     rv_session_news(session, place, RV_NEWS_REQUEST);
@@ -333,7 +334,7 @@ static void cancel_read(struct rv_session *session, const struct rv_json *answer
     const struct rv_json *cancel = MEMBER(answer, "cancel");
     for (uint32_t i = 0; i < list_count(cancel); i++) {
         rv_place place = token_find(session, rv_json_str(MEMBER(&cancel->u.items[i], "token")));
-        if (place == session->seat_count || session->seats[place].state != SEAT_OPEN)
+        if (place == session->slot_count || session->slots[place].state != SLOT_OPEN)
             continue;
         session->counts.cancelled++;
         rv_session_news(session, place, RV_NEWS_CANCEL);
@@ -370,10 +371,10 @@ static const struct rv_json *result_find(const struct rv_json *results, uint32_t
 static void result_read(struct rv_session *session, rv_place place, int64_t now,
                         const struct rv_json *result)
 {
-    struct seat *seat = &session->seats[place];
+    struct session_slot *slot = &session->slots[place];
     int64_t status = member_int(result, RV_STR("status"), 503);
     if (status >= 500) {
-        seat->state = SEAT_ANSWERED;
+        slot->state = SLOT_ANSWERED;
         session->waiting.at[session->waiting.count++] = place;
         session->timers_at = 0;
         session->lanes[RV_LANE_REPLY].not_before = now + UNDECIDED_PAUSE_MS;
@@ -386,7 +387,7 @@ static void result_read(struct rv_session *session, rv_place place, int64_t now,
         struct rv_str why = rv_json_str(MEMBER(result, "detail"));
         if (status != 409 && status != 410)
             rv_session_log(session, RV_LOG_ERROR, "step %.*s: the reply was refused: %d %.*s",
-                           RV_STR_FMT(seat->attempt.step), (int)status, RV_STR_FMT(why));
+                           RV_STR_FMT(slot->attempt.step), (int)status, RV_STR_FMT(why));
     }
     rv_session_release(session, place);
 }
@@ -403,7 +404,7 @@ bool rv_wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t n
     for (uint32_t i = 0; i < count; i++) {
         rv_place place = session->sent.at[i];
         result_read(session, place, now,
-                    result_find(results, i, session->seats[place].attempt.step));
+                    result_find(results, i, session->slots[place].attempt.step));
     }
     int64_t base = written_at(session, sent_at, now, &answer);
     bool all = !fetched || requests_read(session, base, now, &answer);
@@ -414,10 +415,10 @@ bool rv_wire_read_replies(struct rv_session *session, int64_t sent_at, int64_t n
 static void lease_read(struct rv_session *session, rv_place place, int64_t sent_at, int64_t now,
                        const struct rv_json *result)
 {
-    struct seat *seat = &session->seats[place];
+    struct session_slot *slot = &session->slots[place];
     const struct rv_json *cancel = MEMBER(result, "cancel");
     /* Once it is answered only its time matters: its reply may have to be sent again. */
-    bool open = seat->state == SEAT_OPEN;
+    bool open = slot->state == SLOT_OPEN;
     int64_t status = member_int(result, RV_STR("status"), 200);
     int64_t lease_ms = member_int(result, RV_STR("leaseMs"), -1);
     int64_t remaining_ms = member_int(result, RV_STR("remainingMs"), -1);
@@ -427,8 +428,8 @@ static void lease_read(struct rv_session *session, rv_place place, int64_t sent_
     }
     if (open && status >= 400 && status < 500) {
         /* The server knows this attempt no more: for us its time is over now. */
-        seat->ended = now < rv_held_stop_at(&seat->attempt);
-        seat->attempt.lease_at = sent_at;
+        slot->ended = now < rv_held_stop_at(&slot->attempt);
+        slot->attempt.lease_at = sent_at;
         session->timers_at = 0;
         return;
     }
@@ -436,12 +437,12 @@ static void lease_read(struct rv_session *session, rv_place place, int64_t sent_
         return;
     /* A renewal is a short exchange: counting from its start is safe and near enough. Both ends are
      * lower bounds of the truth, so the later one holds. */
-    struct rv_held_attempt before = seat->attempt;
-    seat_time(session, seat, sent_at - 1, remaining_ms, lease_ms);
-    if (before.complete_at > seat->attempt.complete_at)
-        seat->attempt.complete_at = before.complete_at;
-    if (before.lease_at > seat->attempt.lease_at)
-        seat->attempt.lease_at = before.lease_at;
+    struct rv_held_attempt before = slot->attempt;
+    slot_time(session, slot, sent_at - 1, remaining_ms, lease_ms);
+    if (before.complete_at > slot->attempt.complete_at)
+        slot->attempt.complete_at = before.complete_at;
+    if (before.lease_at > slot->attempt.lease_at)
+        slot->attempt.lease_at = before.lease_at;
     if (open)
         rv_session_news(session, place, RV_NEWS_RENEWED);
 }
@@ -457,15 +458,15 @@ bool rv_wire_read_leases(struct rv_session *session, int64_t sent_at, int64_t no
     session->leased.count = 0;
     for (uint32_t i = 0; i < count; i++) {
         rv_place place = session->leased.at[i];
-        struct seat *seat = &session->seats[place];
-        if (!seat->renewing)
+        struct session_slot *slot = &session->slots[place];
+        if (!slot->renewing)
             continue; /* ended meanwhile; the place may hold another attempt by now */
-        seat->renewing = false;
-        seat->renew_at = renew_next(session, seat, now);
-        if (seat->renew_at < session->timers_at)
-            session->timers_at = seat->renew_at;
-        if (seat->state != SEAT_FREE && seat->state != SEAT_LATE)
-            lease_read(session, place, sent_at, now, result_find(results, i, seat->attempt.step));
+        slot->renewing = false;
+        slot->renew_at = renew_next(session, slot, now);
+        if (slot->renew_at < session->timers_at)
+            session->timers_at = slot->renew_at;
+        if (slot->state != SLOT_FREE && slot->state != SLOT_LATE)
+            lease_read(session, place, sent_at, now, result_find(results, i, slot->attempt.step));
     }
     return true;
 }

@@ -30,9 +30,9 @@ void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state 
     step->attempt_ended_at = d->command->now;
     /* What was tried ends the alert that nobody tries it; one of `poison` stands, and so does the
      * one that says why the task is in error: `close_alerts` would close that as well. */
-    bool tried = how != RV_ATTEMPT_PARKED && how != RV_ATTEMPT_UNDELIVERED;
-    bool parked = d->plan->task.state == RV_TASK_ERROR;
-    if (tried && step->called && step->deaths < RV_POISON_DEATHS && !parked)
+    bool tried = how != RV_ATTEMPT_CIRCUIT_OPEN && how != RV_ATTEMPT_UNDELIVERED;
+    bool escalated = d->plan->task.state == RV_TASK_ERROR;
+    if (tried && step->called && step->deaths < RV_POISON_DEATHS && !escalated)
         d->plan->close_alerts = true;
     step->called = step->called && !tried;
     step->insist = step->insist && how == RV_ATTEMPT_UNDELIVERED;
@@ -125,11 +125,11 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
     bool untried = reply->circuit_open && reply->effect == RV_EFFECT_NONE;
     attempt_effect(step, reply->effect);
     if (untried) {
-        attempt_close(d, step, RV_ATTEMPT_PARKED);
+        attempt_close(d, step, RV_ATTEMPT_CIRCUIT_OPEN);
         step->error = reply->error;
         step->target = reply->target.at ? reply->target : RV_STR("");
-        ladder_park(d, step,
-                    reply->retry_after_ms ? reply->retry_after_ms : CIRCUIT_RETRY_MS_DEFAULT);
+        ladder_circuit_open(
+            d, step, reply->retry_after_ms ? reply->retry_after_ms : CIRCUIT_RETRY_MS_DEFAULT);
         return RV_DECIDED;
     }
     attempt_close(d, step, RV_ATTEMPT_FAILED);
@@ -252,7 +252,7 @@ enum rv_verdict attempt_reply(struct draft *d)
         return reply_revoked(d);
     case RV_ATTEMPT_DONE:
     case RV_ATTEMPT_FAILED:
-    case RV_ATTEMPT_PARKED:
+    case RV_ATTEMPT_CIRCUIT_OPEN:
         if (reply_recorded(seen, &command->u.reply)) {
             d->plan->status = 200; /* the same reply once more */
             return RV_DECIDED;
@@ -273,7 +273,7 @@ enum rv_verdict attempt_reply(struct draft *d)
 
 /* A revoked attempt ends by its reply or at complete-by, which may be days away (RULES 6): an
  * operator is called, also where its lease is as long. */
-void revoked_watch(struct draft *d, struct rv_step *step)
+void attempt_revoked_watch(struct draft *d, struct rv_step *step)
 {
     int64_t call_at = rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS);
     step->wake_at = step->complete_by;
@@ -281,7 +281,7 @@ void revoked_watch(struct draft *d, struct rv_step *step)
         step->wake_at = rv_time_earlier(step->wake_at, call_at);
 }
 
-void revoked_call(struct draft *d, struct rv_step *step)
+void attempt_revoked_call(struct draft *d, struct rv_step *step)
 {
     char at[RV_INSTANT_TEXT_BYTES];
     bool excused = d->command->kind == RV_COMMAND_WAKE && d->command->u.wake.excused;
@@ -298,7 +298,7 @@ void revoked_call(struct draft *d, struct rv_step *step)
                         RV_STR_FMT(step->instance), RV_STR_FMT(step->agent),
                         RV_STR_FMT(step->reference), at));
     }
-    revoked_watch(d, step);
+    attempt_revoked_watch(d, step);
 }
 
 bool rv_attempt_is_gone(const struct rv_step *step, int64_t now)

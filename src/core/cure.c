@@ -137,7 +137,7 @@ static bool of_step(enum rv_cure_kind kind)
     return kind == RV_CURE_PAST || kind == RV_CURE_UNDONE || kind == RV_CURE_NOTHING;
 }
 
-/* One word for one way: what is parked or has succeeded is undone, all else is cancelled. */
+/* One word for one way: what is escalated or has succeeded is undone, all else is cancelled. */
 static bool of_state(enum rv_cure_kind kind, enum rv_task_state state)
 {
     bool cancel = kind == RV_CURE_CANCEL || kind == RV_CURE_CANCEL_BY_HAND;
@@ -210,7 +210,7 @@ enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_aren
                             .found = ret_cures};
     enum rv_verdict verdict = search.plan != NULL ? RV_DECIDED : RV_NO_ROOM;
     for (int kind = 0; verdict == RV_DECIDED && kind < RV_CURE_KIND_COUNT; kind++) {
-        /* What is not parked is abandoned only where it can neither be cancelled. */
+        /* What is not escalated is abandoned only where it can neither be cancelled. */
         bool needless = kind == RV_CURE_ABANDON && view->task->state != RV_TASK_ERROR &&
                         search.ends;
         if (needless || !of_state((enum rv_cure_kind)kind, view->task->state))

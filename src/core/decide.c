@@ -119,7 +119,7 @@ static void wake_call(struct draft *d, struct rv_step *step)
 {
     struct rv_str target = d->command->kind == RV_COMMAND_WAKE ? d->command->u.wake.circuit
                                                                : RV_STR_NONE;
-    if (target.at == NULL && step->attempt_state == RV_ATTEMPT_PARKED)
+    if (target.at == NULL && step->attempt_state == RV_ATTEMPT_CIRCUIT_OPEN)
         target = step->target;
     if (d->command->kind == RV_COMMAND_WAKE && d->command->now < d->command->u.wake.call_at) {
         step->wake_at = d->command->u.wake.call_at;
@@ -181,7 +181,7 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
     if (step->kind != RV_KIND_CALL)
         return wake_line(d, step);
     if (revoked && now < step->complete_by)
-        revoked_call(d, step);
+        attempt_revoked_call(d, step);
     else if (step->state == RV_STEP_PROCESSING)
         return attempt_expire(d, step);
     else
@@ -189,7 +189,7 @@ static enum rv_verdict wake_step(struct draft *d, uint32_t number)
     return RV_DECIDED;
 }
 
-enum rv_verdict wake_all(struct draft *d)
+enum rv_verdict decide_wake_all(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (!rv_task_state_open(task->state) || task->state == RV_TASK_ERROR)
@@ -203,12 +203,13 @@ enum rv_verdict wake_all(struct draft *d)
     return undo_next(d);
 }
 
-static enum rv_verdict decide_park(struct draft *d)
+static enum rv_verdict decide_escalate(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (!rv_task_state_open(task->state) || task->state == RV_TASK_ERROR)
         return RV_DECIDED;
-    fail_park(d, task->direction, 0, d->command->u.park.alert, d->command->u.park.message);
+    fail_escalate(d, task->direction, 0, d->command->u.escalate.alert,
+                  d->command->u.escalate.message);
     return RV_DECIDED;
 }
 
@@ -216,7 +217,7 @@ static enum rv_verdict decide(struct draft *d)
 {
     enum rv_command_kind kind = d->command->kind;
     bool reads_only = kind == RV_COMMAND_REPLY || kind == RV_COMMAND_RENEW ||
-                      kind == RV_COMMAND_PARK ||
+                      kind == RV_COMMAND_ESCALATE ||
                       (kind == RV_COMMAND_CANCEL && d->command->u.operate.abandon);
     if (d->view->definition == NULL && !reads_only)
         return RV_UNREADABLE;
@@ -232,23 +233,23 @@ static enum rv_verdict decide(struct draft *d)
     case RV_COMMAND_END:
         return attempt_end(d);
     case RV_COMMAND_WAKE:
-        return wake_all(d);
+        return decide_wake_all(d);
     case RV_COMMAND_RESUBMIT:
-        return operate_resubmit(d);
+        return resubmit_decide(d);
     case RV_COMMAND_UNDO:
         return operate_undo(d);
     case RV_COMMAND_CANCEL:
         return operate_cancel(d);
     case RV_COMMAND_SETTLE:
-        return operate_settle(d);
+        return settle_decide(d);
     case RV_COMMAND_RETRY:
         return operate_retry(d);
     case RV_COMMAND_SUSPEND:
         return operate_suspend(d);
     case RV_COMMAND_RESUME:
         return operate_resume(d);
-    case RV_COMMAND_PARK:
-        return decide_park(d);
+    case RV_COMMAND_ESCALATE:
+        return decide_escalate(d);
     }
     return RV_UNREADABLE;
 }
@@ -309,7 +310,7 @@ static enum rv_verdict calls_anew(struct draft *d)
         RV_TRY(draft_step(d, seen->number, &step));
         step->called = false;
         if (step->attempt_state == RV_ATTEMPT_REVOKED)
-            revoked_call(d, step);
+            attempt_revoked_call(d, step);
         else if (step->state == RV_STEP_PENDING)
             ladder_watch(step, d->command->now);
     }

@@ -29,7 +29,7 @@ enum rv_command_kind {
     RV_COMMAND_RETRY,
     RV_COMMAND_SUSPEND,
     RV_COMMAND_RESUME,
-    RV_COMMAND_PARK /* u.park: the task's rows cannot be handled; it waits for an operator */
+    RV_COMMAND_ESCALATE /* u.escalate: the task's rows cannot be handled: an operator must act */
 };
 
 struct rv_reply {
@@ -92,7 +92,7 @@ struct rv_command {
         struct {
             enum rv_alert_kind alert;
             struct rv_str message;
-        } park;
+        } escalate;
         struct {
             struct rv_str by, reason;
             struct rv_task_id selection; /* of the bulk command; none: for this task alone */
@@ -101,7 +101,7 @@ struct rv_command {
             bool assume_not_done; /* RESUBMIT: the operator knows what the ledger does not */
             bool undo_first;      /* RESUBMIT: what the old request did is undone before */
             bool by_hand;         /* UNDO, CANCEL: where a step does not declare its undo, the task
-                                   * parks there until somebody has undone it by hand */
+                                   * stays there until somebody has undone it by hand */
             bool close_circuit;   /* RETRY: for the sake of the circuit for which the step waits */
             enum rv_finding finding; /* SETTLE */
             struct rv_str output;    /* SETTLE: the task goes on with it; absent: of a step that is
@@ -183,8 +183,8 @@ enum rv_verdict {
     RV_GIVEN_UP,     /* by command->pace: there is no decision */
     RV_NO_ROOM,      /* the process is out of memory: nothing may be written, try again */
     RV_OVER_LIMIT,   /* it needs more than a limit lets one decision have, and always will: the
-                      * task is parked, and no other is held up */
-    RV_UNREADABLE    /* rows and definition do not fit together: park it */
+                      * task is escalated, and no other is held up */
+    RV_UNREADABLE    /* rows and definition do not fit together: escalate it */
 };
 
 /* Total: every state meets every command. Takes nothing but what it is given: no clock, no I/O, no

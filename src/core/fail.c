@@ -1,4 +1,4 @@
-/* An error that no catch took: undo what was done, or park the task for an operator (RULES 5). */
+/* An error that no catch handles: undo what was done, or escalate the task (RULES 5). */
 #include "core/plan_priv.h"
 
 #include "base/assert.h"
@@ -52,8 +52,8 @@ static struct rv_str subject_of(struct rv_str reference)
     return reference.len > 0 ? reference : RV_STR("the workflow");
 }
 
-void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum rv_alert_kind kind,
-               struct rv_str message)
+void fail_escalate(struct draft *d, enum rv_direction direction, uint32_t step,
+                   enum rv_alert_kind kind, struct rv_str message)
 {
     struct rv_task *task = &d->plan->task;
     bool told = task->state == RV_TASK_ERROR;
@@ -62,7 +62,7 @@ void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum
         rv_task_move(&task->state, RV_TASK_ERROR);
     struct rv_alert alert = {.step = step, .kind = kind, .message = message};
     if (!told)
-        message_parked(d, &alert);
+        message_escalated(d, &alert);
     draft_alert(d, step, kind, message);
 }
 
@@ -110,7 +110,7 @@ static enum rv_verdict find_blocker(struct draft *d, const struct rv_step *raise
     return RV_DECIDED;
 }
 
-/* The task is parked at the node that raised the error, in a row of inline steps, for whoever
+/* The task is escalated at the node that raised the error, in a row of inline steps, for whoever
  * knows what its output should have been. */
 static enum rv_verdict stand_at(struct draft *d, struct rv_step *run,
                                 const struct rv_flow_stop *stop, uint32_t *ret_number)
@@ -171,19 +171,21 @@ static enum rv_verdict fail_forward(struct draft *d, struct rv_step *raiser, str
         RV_TRY(stand_at(d, run, stop, &number));
     struct rv_str failure = failure_text(d, raiser, stop);
     if (then_error || task->pivot != 0)
-        fail_park(d, RV_FORWARD, number, RV_ALERT_FAILED, failure);
+        fail_escalate(d, RV_FORWARD, number, RV_ALERT_FAILED, failure);
     else if (blocker.pivot) /* nobody undoes it: the way on is that of any failure */
-        fail_park(d, RV_FORWARD, number, RV_ALERT_FAILED,
-                  rv_arena_printf(d->arena,
-                                  "%.*s; %.*s is a pivot (point of no return) and may have been "
-                                  "carried out: the task is not undone",
-                                  RV_STR_FMT(failure), RV_STR_FMT(blocker.reference)));
+        fail_escalate(
+            d, RV_FORWARD, number, RV_ALERT_FAILED,
+            rv_arena_printf(d->arena,
+                            "%.*s; %.*s is a pivot (point of no return) and may have been "
+                            "carried out: the task is not undone",
+                            RV_STR_FMT(failure), RV_STR_FMT(blocker.reference)));
     else
-        fail_park(d, RV_FORWARD, number, RV_ALERT_NO_UNDO,
-                  rv_arena_printf(d->arena,
-                                  "%.*s; the undo of the task needs an operator: %.*s may have had "
-                                  "an effect and declares no compensation",
-                                  RV_STR_FMT(failure), RV_STR_FMT(blocker.reference)));
+        fail_escalate(
+            d, RV_FORWARD, number, RV_ALERT_NO_UNDO,
+            rv_arena_printf(d->arena,
+                            "%.*s; the undo of the task needs an operator: %.*s may have had "
+                            "an effect and declares no compensation",
+                            RV_STR_FMT(failure), RV_STR_FMT(blocker.reference)));
     return RV_DECIDED;
 }
 
@@ -203,9 +205,9 @@ enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t
         d->plan->task.undo_head = forward->number;
     }
     d->plan->task.undo_error = stop->error;
-    fail_park(d, RV_UNDO, raiser ? raiser->number : forward->number, RV_ALERT_UNDO_FAILED,
-              rv_arena_printf(d->arena, "the undo of %.*s failed: %.*s",
-                              RV_STR_FMT(forward->reference),
-                              RV_STR_FMT(error_brief(d, stop->error))));
+    fail_escalate(d, RV_UNDO, raiser ? raiser->number : forward->number, RV_ALERT_UNDO_FAILED,
+                  rv_arena_printf(d->arena, "the undo of %.*s failed: %.*s",
+                                  RV_STR_FMT(forward->reference),
+                                  RV_STR_FMT(error_brief(d, stop->error))));
     return RV_DECIDED;
 }

@@ -46,7 +46,7 @@ static void postponed_tell(struct draft *d, struct rv_step *step, int64_t wait_m
     step->called = true;
 }
 
-void ladder_park(struct draft *d, struct rv_step *step, int64_t wait_ms)
+void ladder_circuit_open(struct draft *d, struct rv_step *step, int64_t wait_ms)
 {
     ladder_back(step, rv_time_add(d->command->now, wait_ms));
     postponed_tell(d, step, wait_ms);

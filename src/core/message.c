@@ -19,7 +19,8 @@ static bool wanted(const struct draft *d)
     const struct rv_task *task = &d->plan->task;
     const struct rv_command *command = d->command;
     /* What cannot be read cannot be counted on; and a message may be what the store refused. */
-    bool offender = command->kind == RV_COMMAND_PARK && command->u.park.alert == RV_ALERT_OFFENDER;
+    bool offender = command->kind == RV_COMMAND_ESCALATE &&
+                    command->u.escalate.alert == RV_ALERT_OFFENDER;
     return (task->reply_url.at != NULL || task->reply_stream) && !task->unreadable && !offender;
 }
 
@@ -137,7 +138,7 @@ void message_received(struct draft *d)
     message_state(d, RV_MESSAGE_RECEIVED, NULL);
 }
 
-void message_parked(struct draft *d, const struct rv_alert *alert)
+void message_escalated(struct draft *d, const struct rv_alert *alert)
 {
     message_state(d, RV_MESSAGE_ERROR, alert);
 }

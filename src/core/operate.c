@@ -11,19 +11,19 @@
 
 #define ERROR_HEAD "{\"type\":\"%s\",\"status\":409,\"title\":\"%s\""
 
-enum rv_verdict refuse(struct draft *d, struct rv_str message)
+enum rv_verdict operate_refuse(struct draft *d, struct rv_str message)
 {
     d->plan->err = RV_ERR_REFUSED;
     d->plan->message = message;
     return RV_DECIDED;
 }
 
-enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure)
+enum rv_verdict operate_refuse_state(struct draft *d, const char *verb, const char *cure)
 {
     enum rv_task_state state = d->plan->task.state;
-    return refuse(d, rv_arena_printf(d->arena, "the task is %s%s and cannot be %s: %s",
-                                     state == RV_TASK_ERROR ? "in " : "", rv_task_state_text(state),
-                                     verb, cure));
+    return operate_refuse(d, rv_arena_printf(d->arena, "the task is %s%s and cannot be %s: %s",
+                                             state == RV_TASK_ERROR ? "in " : "",
+                                             rv_task_state_text(state), verb, cure));
 }
 
 /* Where control stands: the row and its frames. */
@@ -70,14 +70,14 @@ static enum rv_verdict refuse_hindered(struct draft *d)
         return RV_DECIDED;
     RV_TRY(draft_look(d, number, &step));
     if (how == UNDO_NEVER)
-        return refuse(
+        return operate_refuse(
             d,
             rv_arena_printf(
                 d->arena,
                 "step %u, %.*s, is a pivot (point of no return) and %s: the task cannot be undone",
                 number, RV_STR_FMT(step->reference),
                 number == task->pivot ? "was passed" : "may have been carried out"));
-    return refuse(
+    return operate_refuse(
         d, rv_arena_printf(
                d->arena,
                "step %u, %.*s, may have had an effect and declares no compensation: with --by-hand "
@@ -98,7 +98,7 @@ static enum rv_verdict undo_whole(struct draft *d)
     RV_TRY(draft_look(d, task->redo, &next));
     RV_TRY(operate_accept(d));
     RV_TRY(undo_chain_unfinished(d, next));
-    return redo_drop(d);
+    return resubmit_redo_drop(d);
 }
 
 enum rv_verdict operate_undo(struct draft *d)
@@ -107,9 +107,9 @@ enum rv_verdict operate_undo(struct draft *d)
     if (task->state == RV_TASK_COMPENSATING)
         return undo_whole(d);
     if (task->state == RV_TASK_COMPENSATED || task->state == RV_TASK_CANCELLED)
-        return refuse_state(d, "undone", "only an open or a processed task can be undone");
+        return operate_refuse_state(d, "undone", "only an open or a processed task can be undone");
     if (task->direction == RV_UNDO)
-        return refuse_state(d, "undone", "its undo has already begun, and has stopped");
+        return operate_refuse_state(d, "undone", "its undo has already begun, and has stopped");
     RV_TRY(refuse_hindered(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
@@ -117,7 +117,7 @@ enum rv_verdict operate_undo(struct draft *d)
     return undo_begin(d);
 }
 
-struct rv_str error_of_operator(struct draft *d, const char *type, const char *title)
+struct rv_str operate_error(struct draft *d, const char *type, const char *title)
 {
     struct rv_buf text;
     rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
@@ -137,7 +137,7 @@ struct rv_str error_of_operator(struct draft *d, const char *type, const char *t
     return made;
 }
 
-bool error_is_of_operator(struct rv_str error, const char *type, const char *title)
+bool operate_error_is(struct rv_str error, const char *type, const char *title)
 {
     char head[128];
     int len = snprintf(head, sizeof head, ERROR_HEAD, type, title);
@@ -149,13 +149,13 @@ static const char abandoned[] = "The task was abandoned: its effects remain";
 
 static struct rv_str error_cancelled(struct draft *d)
 {
-    return error_of_operator(d, "cancelled",
-                             d->command->u.operate.abandon ? abandoned : "The task was cancelled");
+    return operate_error(d, "cancelled",
+                         d->command->u.operate.abandon ? abandoned : "The task was cancelled");
 }
 
 bool task_is_abandoned(const struct rv_task *task)
 {
-    return error_is_of_operator(task->error, "cancelled", abandoned);
+    return operate_error_is(task->error, "cancelled", abandoned);
 }
 
 static enum rv_verdict step_abandon(struct draft *d, uint32_t number)
@@ -189,7 +189,7 @@ static enum rv_verdict operate_abandon(struct draft *d)
     memcpy(open, task->open, sizeof open);
     for (uint32_t i = 0; i < count; i++)
         RV_TRY(step_abandon(d, open[i]));
-    enum rv_verdict dropped = redo_drop(d);
+    enum rv_verdict dropped = resubmit_redo_drop(d);
     if (dropped == RV_UNREADABLE)
         task->redo = 0;
     else
@@ -210,10 +210,10 @@ enum rv_verdict operate_cancel(struct draft *d)
     if (task->state == RV_TASK_CANCELLED)
         return RV_DECIDED;
     if (!rv_task_state_open(task->state))
-        return refuse_state(d, "cancelled",
-                            task->state == RV_TASK_PROCESSED
-                                ? "it has ended; to undo a processed task use `reeve undo`"
-                                : "it has ended");
+        return operate_refuse_state(d, "cancelled",
+                                    task->state == RV_TASK_PROCESSED
+                                        ? "it has ended; to undo a processed task use `reeve undo`"
+                                        : "it has ended");
     if (d->command->u.operate.abandon)
         return operate_abandon(d);
     if (task->state == RV_TASK_COMPENSATING)
@@ -249,11 +249,11 @@ enum rv_verdict operate_retry(struct draft *d)
     struct rv_task *task = &d->plan->task;
     bool any = false;
     if (!rv_task_state_open(task->state))
-        return refuse_state(d, "tried now", "it has ended");
+        return operate_refuse_state(d, "tried now", "it has ended");
     if (task->state == RV_TASK_ERROR)
-        return refuse_state(d, "tried now", "resubmit it");
+        return operate_refuse_state(d, "tried now", "resubmit it");
     if (task->suspended_at != 0)
-        return refuse(d, RV_STR("the task is suspended: resume the task first"));
+        return operate_refuse(d, RV_STR("the task is suspended: resume the task first"));
     for (uint32_t i = 0; i < task->open_count; i++) {
         const struct rv_step *seen;
         struct rv_step *step;
@@ -268,8 +268,9 @@ enum rv_verdict operate_retry(struct draft *d)
         any = true;
     }
     return any ? RV_DECIDED
-               : refuse(d, RV_STR("no step of the task waits for an attempt: `reeve explain` shows "
-                                  "what the task waits for"));
+               : operate_refuse(
+                     d, RV_STR("no step of the task waits for an attempt: `reeve explain` shows "
+                               "what the task waits for"));
 }
 
 /* Nothing new is handed out; open attempts finish or expire; timers that fall due run at resume. */
@@ -277,7 +278,7 @@ enum rv_verdict operate_suspend(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (!rv_task_state_open(task->state))
-        return refuse_state(d, "suspended", "it has ended");
+        return operate_refuse_state(d, "suspended", "it has ended");
     if (task->suspended_at != 0)
         return RV_DECIDED;
     RV_TRY(operate_accept(d));
@@ -306,5 +307,5 @@ enum rv_verdict operate_resume(struct draft *d)
     /* What called before is over, or calls anew (decide.c, calls_anew). */
     if (task->state != RV_TASK_ERROR)
         d->plan->close_alerts = true;
-    return wake_all(d);
+    return decide_wake_all(d);
 }

@@ -59,7 +59,7 @@ void draft_late(struct draft *d, const struct rv_step *step, uint32_t attempt,
 void draft_task_move(struct draft *d, enum rv_task_state to);
 void message_received(struct draft *d);
 /* The task is in error, and waits for the operator whom the alert calls. */
-void message_parked(struct draft *d, const struct rv_alert *alert);
+void message_escalated(struct draft *d, const struct rv_alert *alert);
 /* An agent has completed the step. */
 void message_completed(struct draft *d, const struct rv_step *step);
 
@@ -81,9 +81,9 @@ enum rv_verdict attempt_reply(struct draft *d);
 enum rv_verdict attempt_renew(struct draft *d);
 enum rv_verdict attempt_end(struct draft *d);
 /* The attempt is revoked: unless it ends soon, an operator is called. */
-void revoked_watch(struct draft *d, struct rv_step *step);
+void attempt_revoked_watch(struct draft *d, struct rv_step *step);
 /* It did not end soon. */
-void revoked_call(struct draft *d, struct rv_step *step);
+void attempt_revoked_call(struct draft *d, struct rv_step *step);
 /* The open or revoked attempt of `step` has passed its instant (RULES 5, 6). */
 enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step);
 
@@ -105,8 +105,8 @@ void ladder_repeat(struct rv_step *step, int64_t ready_at);
 void ladder_back(struct rv_step *step, int64_t ready_at);
 /* From now on, unless somebody takes the pending step in time, an operator is called. */
 void ladder_watch(struct rv_step *step, int64_t now);
-/* An open circuit parks the step, which was not tried. */
-void ladder_park(struct draft *d, struct rv_step *step, int64_t wait_ms);
+/* The step waits for an open circuit and was not tried. */
+void ladder_circuit_open(struct draft *d, struct rv_step *step, int64_t wait_ms);
 /* The step raises `error` into the workflow. */
 enum rv_verdict ladder_raise(struct draft *d, struct rv_step *step, struct rv_str error);
 /* Calls an operator to a step at which so many instances died. */
@@ -167,48 +167,48 @@ enum rv_verdict undo_ask_anew(struct draft *d);
 enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t undoes,
                           struct rv_step *raiser, struct rv_step *run,
                           const struct rv_flow_stop *stop);
-void fail_park(struct draft *d, enum rv_direction direction, uint32_t step, enum rv_alert_kind kind,
-               struct rv_str message);
+void fail_escalate(struct draft *d, enum rv_direction direction, uint32_t step,
+                   enum rv_alert_kind kind, struct rv_str message);
 
 /* history.c: the command is accepted; who gave it, when and why goes into the plan. Nothing for a
  * command that is no operator's. */
 void history_note(struct draft *d);
 
 /* decide.c: everything of the task that is due runs. */
-enum rv_verdict wake_all(struct draft *d);
+enum rv_verdict decide_wake_all(struct draft *d);
 
 /* operate.c, resubmit.c, settle.c: the operator's commands (RULES 6, 7). */
 /* The command has passed its own checks. Every operator's command calls it once, before it changes
  * anything or evaluates anything of the workflow: for a command that only asks, the decision ends
  * here. UNREADABLE: what the command would go on from cannot be read. */
 enum rv_verdict operate_accept(struct draft *d);
-enum rv_verdict refuse(struct draft *d, struct rv_str message);
-enum rv_verdict refuse_state(struct draft *d, const char *verb, const char *cure);
+enum rv_verdict operate_refuse(struct draft *d, struct rv_str message);
+enum rv_verdict operate_refuse_state(struct draft *d, const char *verb, const char *cure);
 /* Who and why stays with the row: an error of that type and title. None: there is no room. */
-struct rv_str error_of_operator(struct draft *d, const char *type, const char *title);
+struct rv_str operate_error(struct draft *d, const char *type, const char *title);
 /* The same type and title, whoever and why. */
-bool error_is_of_operator(struct rv_str error, const char *type, const char *title);
+bool operate_error_is(struct rv_str error, const char *type, const char *title);
 /* The task was abandoned: what it did was left on purpose. */
 bool task_is_abandoned(const struct rv_task *task);
 /* The newest word about the step is an operator's, that it did nothing. */
 bool finding_is_nothing(const struct rv_step *step);
 /* ... that it was done. */
 bool finding_is_done(const struct rv_step *step);
-enum rv_verdict operate_resubmit(struct draft *d);
-enum rv_verdict operate_settle(struct draft *d);
+enum rv_verdict resubmit_decide(struct draft *d);
+enum rv_verdict settle_decide(struct draft *d);
 /* That nothing is left of a step can be known when every attempt that ended unheard is over. */
-enum rv_verdict refuse_unquiet(struct draft *d);
-/* Scopes whose time was over while the task was parked have it again. */
-enum rv_verdict time_again(struct draft *d, struct rv_step *step);
-/* A parked task goes on, in the direction in which it was parked. */
+enum rv_verdict settle_refuse_unquiet(struct draft *d);
+/* Scopes whose time was over while the task was escalated have it again. */
+enum rv_verdict resubmit_time_again(struct draft *d, struct rv_step *step);
+/* An escalated task continues, in the direction in which it was escalated. */
 void task_go_on(struct draft *d);
 enum rv_verdict operate_retry(struct draft *d);
 enum rv_verdict operate_suspend(struct draft *d);
 enum rv_verdict operate_resume(struct draft *d);
 /* The step that `redo` replaces is undone: it begins, and the task goes forward again. */
-enum rv_verdict redo_begin(struct draft *d);
+enum rv_verdict resubmit_redo_begin(struct draft *d);
 /* Nothing takes the place of what is undone. */
-enum rv_verdict redo_drop(struct draft *d);
+enum rv_verdict resubmit_redo_drop(struct draft *d);
 enum rv_verdict operate_undo(struct draft *d);
 enum rv_verdict operate_cancel(struct draft *d);
 

@@ -10,9 +10,9 @@
 #include "base/limits.h"
 #include "base/time.h"
 
-/* Scopes whose time was over while the task was parked have it again: the operator's word is above
+/* Scopes whose time ended while the task was escalated have it again: the operator's word is above
  * a DSL timeout that has passed. */
-enum rv_verdict time_again(struct draft *d, struct rv_step *step)
+enum rv_verdict resubmit_time_again(struct draft *d, struct rv_step *step)
 {
     struct rv_flow_env env;
     struct rv_flow_stop stop;
@@ -54,7 +54,7 @@ static enum rv_verdict step_anew(struct draft *d, struct rv_step *old)
     rv_step_move(&old->state, RV_STEP_CANCELLED);
     old->ended_at = d->command->now;
     draft_open_remove(d, old->number);
-    RV_TRY(time_again(d, step));
+    RV_TRY(resubmit_time_again(d, step));
     ladder_repeat(step, d->command->now);
     draft_open_add(d, step->number);
     return RV_DECIDED;
@@ -67,24 +67,24 @@ static enum rv_verdict step_again(struct draft *d, struct rv_step *step)
     step->failure_count = step->round = 0;
     step->deaths = 0;
     step->ended_at = 0;
-    RV_TRY(time_again(d, step));
+    RV_TRY(resubmit_time_again(d, step));
     ladder_repeat(step, d->command->now);
     return RV_DECIDED;
 }
 
-/* The task was parked for another cause: the step has not waited for an agent meanwhile. */
+/* The task was escalated for another cause: the step has not waited for an agent meanwhile. */
 static enum rv_verdict step_on(struct draft *d, struct rv_step *step)
 {
     int64_t now = d->command->now;
     if (step->deadline != 0 && step->deadline <= now)
-        RV_TRY(time_again(d, step));
+        RV_TRY(resubmit_time_again(d, step));
     bool waits = step->kind == RV_KIND_CALL && step->state == RV_STEP_PENDING;
     if (waits && !step->called && step->ready_at < now)
         ladder_watch(step, now);
     return RV_DECIDED;
 }
 
-/* A parked task goes on, in the direction in which it was parked. */
+/* An escalated task continues, in the direction in which it was escalated. */
 void task_go_on(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
@@ -98,7 +98,7 @@ void task_go_on(struct draft *d)
 
 /* ---- with another input ---- */
 
-/* The parked step that is meant: the one that is named, or the only one. */
+/* The escalated step that is meant: the one that is named, or the only one. */
 static enum rv_verdict parked_find(struct draft *d, const struct rv_step **ret_step)
 {
     const struct rv_task *task = &d->plan->task;
@@ -110,30 +110,34 @@ static enum rv_verdict parked_find(struct draft *d, const struct rv_step **ret_s
         if (step->state != RV_STEP_ERROR || step->kind != RV_KIND_CALL || !meant)
             continue;
         if (*ret_step != NULL)
-            return refuse(d, RV_STR("several steps are in error: give the number of the step that "
-                                    "receives the input (--step, \"step\")"));
+            return operate_refuse(
+                d, RV_STR("several steps are in error: give the number of the step that "
+                          "receives the input (--step, \"step\")"));
         *ret_step = step;
     }
     return *ret_step != NULL
                ? RV_DECIDED
-               : refuse(d, RV_STR("the task has no matching step that is in error and calls an "
-                                  "agent: `reeve show` lists the steps"));
+               : operate_refuse(
+                     d, RV_STR("the task has no matching step that is in error and calls an "
+                               "agent: `reeve show` lists the steps"));
 }
 
 static enum rv_verdict refuse_undo_first(struct draft *d, const struct rv_step *old)
 {
     if (old->effect == RV_EFFECT_NONE || old->undone)
-        return refuse(d, RV_STR("the step has no effect to undo: resubmit without --undo-first"));
+        return operate_refuse(
+            d, RV_STR("the step has no effect to undo: resubmit without --undo-first"));
     if (old->direction == RV_UNDO)
-        return refuse(d, rv_arena_printf(d->arena,
-                                         "the step is part of the undo of step %u and cannot be "
-                                         "undone itself: check its effect, then %s",
-                                         old->undoes,
-                                         old->effect == RV_EFFECT_DONE
-                                             ? "settle it with --done"
-                                             : "resubmit with --assume-not-done, or settle it with "
-                                               "--done"));
-    return refuse(
+        return operate_refuse(
+            d, rv_arena_printf(d->arena,
+                               "the step is part of the undo of step %u and cannot be "
+                               "undone itself: check its effect, then %s",
+                               old->undoes,
+                               old->effect == RV_EFFECT_DONE
+                                   ? "settle it with --done"
+                                   : "resubmit with --assume-not-done, or settle it with "
+                                     "--done"));
+    return operate_refuse(
         d, RV_STR("the step is a pivot or declares no compensation: check the effect of the step, "
                   "undo the effect by hand, settle the step with --undone, then resubmit"));
 }
@@ -150,21 +154,22 @@ static enum rv_verdict old_outcome(struct draft *d, const struct rv_step *old)
     if (old->effect == RV_EFFECT_NONE || old->undone || command->u.operate.undo_first)
         return RV_DECIDED;
     if (old->effect == RV_EFFECT_DONE)
-        return refuse(d, rv_arena_printf(d->arena,
-                                         "the agent reported that the old request was done: settle "
-                                         "the step with --done and the reported output%s",
-                                         old->direction == RV_UNDO ? ""
-                                         : undoable
-                                             ? ", or resubmit with --undo-first"
-                                             : ", or undo it by hand and settle it with --undone"));
+        return operate_refuse(
+            d, rv_arena_printf(d->arena,
+                               "the agent reported that the old request was done: settle "
+                               "the step with --done and the reported output%s",
+                               old->direction == RV_UNDO ? ""
+                               : undoable                ? ", or resubmit with --undo-first"
+                                          : ", or undo it by hand and settle it with --undone"));
     if (command->u.operate.assume_not_done)
-        return refuse_unquiet(d);
-    return refuse(d, rv_arena_printf(
-                         d->arena,
-                         "the effect of the old request is unknown, and a new input makes a new "
-                         "request: check the service and the late replies. If the old request had "
-                         "no effect, resubmit with --assume-not-done; otherwise settle the step%s",
-                         undoable ? ", or resubmit with --undo-first" : ""));
+        return settle_refuse_unquiet(d);
+    return operate_refuse(
+        d,
+        rv_arena_printf(d->arena,
+                        "the effect of the old request is unknown, and a new input makes a new "
+                        "request: check the service and the late replies. If the old request had "
+                        "no effect, resubmit with --assume-not-done; otherwise settle the step%s",
+                        undoable ? ", or resubmit with --undo-first" : ""));
 }
 
 static enum rv_verdict resubmit_edited(struct draft *d)
@@ -188,7 +193,7 @@ static enum rv_verdict resubmit_edited(struct draft *d)
     bool undo = d->command->u.operate.undo_first && old->effect != RV_EFFECT_NONE && !old->undone;
     if (!undo) {
         task_go_on(d);
-        RV_TRY(time_again(d, step));
+        RV_TRY(resubmit_time_again(d, step));
         ladder_repeat(step, d->command->now);
         draft_open_add(d, step->number);
         return RV_DECIDED;
@@ -200,7 +205,7 @@ static enum rv_verdict resubmit_edited(struct draft *d)
     return undo_next(d);
 }
 
-enum rv_verdict redo_begin(struct draft *d)
+enum rv_verdict resubmit_redo_begin(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     struct rv_step *step;
@@ -210,13 +215,13 @@ enum rv_verdict redo_begin(struct draft *d)
     task->direction = RV_FORWARD;
     task->error = RV_STR_NONE;
     draft_task_move(d, RV_TASK_PROCESSING);
-    RV_TRY(time_again(d, step));
+    RV_TRY(resubmit_time_again(d, step));
     ladder_repeat(step, d->command->now);
     draft_open_add(d, step->number);
     return RV_DECIDED;
 }
 
-enum rv_verdict redo_drop(struct draft *d)
+enum rv_verdict resubmit_redo_drop(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     struct rv_step *step;
@@ -243,26 +248,28 @@ static enum rv_verdict resubmit_hopeless(struct draft *d)
         failed = failed || (step->kind != RV_KIND_CALL && step->state == RV_STEP_ERROR);
     }
     if (failed)
-        return refuse(d, RV_STR("the workflow itself raised the error, and would raise it again "
-                                "with the same input and definition"));
+        return operate_refuse(
+            d, RV_STR("the workflow itself raised the error, and would raise it again "
+                      "with the same input and definition"));
     if (task->open_count != 0 || task->undo_head == 0)
         return RV_DECIDED;
     const struct rv_step *head;
     RV_TRY(draft_look(d, task->undo_head, &head));
     enum rv_undo_way way = rv_definition_undo_way(d->view->definition, head->node);
     if (way == RV_UNDO_UNDECLARED || way == RV_UNDO_PIVOT)
-        return refuse(d, rv_arena_printf(d->arena,
-                                         "step %u, %.*s, is a pivot or declares no compensation: a "
-                                         "resubmission would stop at this step again",
-                                         head->number, RV_STR_FMT(head->reference)));
+        return operate_refuse(
+            d, rv_arena_printf(d->arena,
+                               "step %u, %.*s, is a pivot or declares no compensation: a "
+                               "resubmission would stop at this step again",
+                               head->number, RV_STR_FMT(head->reference)));
     return RV_DECIDED;
 }
 
-enum rv_verdict operate_resubmit(struct draft *d)
+enum rv_verdict resubmit_decide(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (task->state != RV_TASK_ERROR)
-        return refuse_state(d, "resubmitted", "only a task in error can be resubmitted");
+        return operate_refuse_state(d, "resubmitted", "only a task in error can be resubmitted");
     if (d->command->u.operate.input.at != NULL)
         return resubmit_edited(d);
     RV_TRY(resubmit_hopeless(d));

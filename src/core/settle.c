@@ -1,7 +1,7 @@
 /* What a person found out about a step, outside of Reeve, and how the task goes on with it.
  *
  * DONE, or any finding with an output: control continues behind the step with that output. UNDONE
- * and NOTHING of a forward step without an output leave the task parked: nothing of the step is
+ * and NOTHING of a forward step without an output leave the task escalated: nothing of the step is
  * left, an undo passes it, and a resubmission sends it again. Of a step that is being undone they
  * end its undo. */
 #include "core/plan_priv.h"
@@ -16,18 +16,18 @@ static const char *const titles[] = {
 
 bool finding_is_nothing(const struct rv_step *step)
 {
-    return error_is_of_operator(step->error, "settled", titles[RV_FINDING_NOTHING]);
+    return operate_error_is(step->error, "settled", titles[RV_FINDING_NOTHING]);
 }
 
 bool finding_is_done(const struct rv_step *step)
 {
-    return error_is_of_operator(step->error, "settled", titles[RV_FINDING_DONE]);
+    return operate_error_is(step->error, "settled", titles[RV_FINDING_DONE]);
 }
 
 /* What of the step is on record, for whoever reads the row. */
 static enum rv_verdict finding_note(struct draft *d, struct rv_step *step)
 {
-    draft_error(step, error_of_operator(d, "settled", titles[d->command->u.operate.finding]));
+    draft_error(step, operate_error(d, "settled", titles[d->command->u.operate.finding]));
     return step->error.at != NULL ? RV_DECIDED : RV_NO_ROOM;
 }
 
@@ -56,7 +56,7 @@ static enum rv_verdict settle_call(struct draft *d, struct rv_step *step,
                                    struct rv_flow_stop *ret_stop)
 {
     struct rv_flow_env env;
-    RV_TRY(time_again(d, step));
+    RV_TRY(resubmit_time_again(d, step));
     finding_take(d, step);
     if (step->direction == RV_FORWARD && step->effect != RV_EFFECT_NONE && !step->undone)
         undo_chain(d, step);
@@ -69,7 +69,7 @@ static enum rv_verdict settle_inline(struct draft *d, struct rv_step *step,
                                      struct rv_flow_stop *ret_stop)
 {
     struct rv_flow_env env;
-    RV_TRY(time_again(d, step));
+    RV_TRY(resubmit_time_again(d, step));
     step->wake_at = 0;
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     return advance_error(rv_flow_settle(&env, step->frames, step->output, ret_stop));
@@ -110,7 +110,7 @@ static enum rv_verdict settle_parked(struct draft *d, uint32_t number)
     struct rv_step *step;
     RV_TRY(operate_accept(d));
     RV_TRY(draft_step(d, number, &step));
-    if (step->state != RV_STEP_ERROR) /* its task was parked for another cause */
+    if (step->state != RV_STEP_ERROR) /* its task was escalated for another cause */
         rv_step_move(&step->state, RV_STEP_ERROR);
     step->ended_at = d->command->now;
     step->wake_at = 0;
@@ -201,16 +201,17 @@ static enum rv_verdict settle_lost(struct draft *d, uint32_t number)
 
 /* ---- what may be said of which step ---- */
 
-enum rv_verdict refuse_unquiet(struct draft *d)
+enum rv_verdict settle_refuse_unquiet(struct draft *d)
 {
     char at[RV_INSTANT_TEXT_BYTES];
     if (d->command->now >= d->plan->task.quiet_at)
         return RV_DECIDED;
     rv_instant_text(d->plan->task.quiet_at, at);
-    return refuse(d, rv_arena_printf(d->arena,
-                                     "an attempt that ended without a reply may still run until "
-                                     "%s: repeat the command after that time",
-                                     at));
+    return operate_refuse(
+        d, rv_arena_printf(d->arena,
+                           "an attempt that ended without a reply may still run until "
+                           "%s: repeat the command after that time",
+                           at));
 }
 
 /* A live attempt. A revoked one may still run until its lease is over: what it does after the word
@@ -220,16 +221,16 @@ static enum rv_verdict refuse_live(struct draft *d, const struct rv_step *step)
     bool done = d->command->u.operate.finding == RV_FINDING_DONE;
     char at[RV_INSTANT_TEXT_BYTES];
     if (step->attempt_state != RV_ATTEMPT_REVOKED)
-        return refuse(d,
-                      rv_arena_printf(d->arena,
-                                      "instance %.*s may still run attempt %u of the step: suspend "
-                                      "the task, and settle the step when the attempt has ended",
-                                      RV_STR_FMT(step->instance), step->attempt));
+        return operate_refuse(
+            d, rv_arena_printf(d->arena,
+                               "instance %.*s may still run attempt %u of the step: suspend "
+                               "the task, and settle the step when the attempt has ended",
+                               RV_STR_FMT(step->instance), step->attempt));
     if (rv_attempt_is_gone(step, d->command->now) && (done || d->command->now >= step->lease_until))
         return RV_DECIDED;
     rv_instant_text(done ? rv_time_earlier(step->wake_at, step->lease_until) : step->lease_until,
                     at);
-    return refuse(
+    return operate_refuse(
         d, rv_arena_printf(d->arena,
                            "instance %.*s was asked to stop attempt %u of the step, has not "
                            "replied and may still run the attempt: settle the step at or after %s",
@@ -247,12 +248,14 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
     if (step->kind != RV_KIND_CALL && step->state != RV_STEP_ERROR)
-        return refuse(d, RV_STR("a step without an agent can be settled only after it has failed"));
+        return operate_refuse(
+            d, RV_STR("a step without an agent can be settled only after it has failed"));
     if (step->kind != RV_KIND_CALL && finding != RV_FINDING_DONE)
-        return refuse(d, RV_STR("the step has no agent, and so no effect at a service: settle the "
-                                "step as done, with the output for the next step"));
+        return operate_refuse(
+            d, RV_STR("the step has no agent, and so no effect at a service: settle the "
+                      "step as done, with the output for the next step"));
     if (finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE && !step->undone)
-        return refuse(
+        return operate_refuse(
             d,
             step->direction == RV_FORWARD
                 ? RV_STR(
@@ -261,7 +264,7 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
                 : RV_STR("the agent reported that the request was done: settle the step with "
                          "--done and the reported output"));
     if ((past || gone) && finding != RV_FINDING_DONE && step->direction == RV_FORWARD)
-        RV_TRY(refuse_unquiet(d));
+        RV_TRY(settle_refuse_unquiet(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
     if (gone)
@@ -269,18 +272,21 @@ static enum rv_verdict settle_open(struct draft *d, const struct rv_step *step)
     if (past)
         return settle_past(d, step->number);
     if (step->direction == RV_UNDO)
-        return refuse(d, rv_arena_printf(d->arena,
-                                         "the step is part of the undo of step %u: settle this "
-                                         "step as done, or settle step %u instead",
-                                         step->undoes, step->undoes));
+        return operate_refuse(
+            d, rv_arena_printf(d->arena,
+                               "the step is part of the undo of step %u: settle this "
+                               "step as done, or settle step %u instead",
+                               step->undoes, step->undoes));
     if (task->state != RV_TASK_ERROR)
-        return refuse(d, RV_STR("the step waits for dispatch, and the task is not in error: to "
-                                "continue after the step, give its output (--output, \"output\")"));
+        return operate_refuse(
+            d, RV_STR("the step waits for dispatch, and the task is not in error: to "
+                      "continue after the step, give its output (--output, \"output\")"));
     if (step->effect == RV_EFFECT_NONE)
-        return refuse(d, RV_STR("the step has had no effect, so there is nothing to record"));
+        return operate_refuse(d,
+                              RV_STR("the step has had no effect, so there is nothing to record"));
     if (step->undone) /* nor as nothing that happened: its key would be used again */
-        return refuse(d, RV_STR("the step is already settled as undone"));
-    RV_TRY(refuse_unquiet(d));
+        return operate_refuse(d, RV_STR("the step is already settled as undone"));
+    RV_TRY(settle_refuse_unquiet(d));
     return d->plan->err == RV_OK ? settle_parked(d, step->number) : RV_DECIDED;
 }
 
@@ -297,7 +303,7 @@ static enum rv_verdict undone_now(struct draft *d, uint32_t number, bool *ret_is
         RV_TRY(draft_look(d, task->open[i], &step));
         *ret_is = *ret_is || step->undoes == number;
         if (rv_attempt_state_live(step->attempt_state) && step->undoes == number)
-            return refuse(
+            return operate_refuse(
                 d, rv_arena_printf(
                        d->arena,
                        "instance %.*s may still run attempt %u of step %u, which undoes this step: "
@@ -325,13 +331,13 @@ static enum rv_verdict settle_task(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     if (task->state != RV_TASK_ERROR || task->direction == RV_UNDO || task->open_count != 0)
-        return refuse(
+        return operate_refuse(
             d,
             RV_STR(
                 "give the number of the step: without it, --done is accepted only if the task is "
                 "in error and the store has no record of the step at which the task stopped"));
     if (d->command->u.operate.finding != RV_FINDING_DONE)
-        return refuse(
+        return operate_refuse(
             d,
             RV_STR(
                 "a whole task can only be settled as done; to undo its effects, use `reeve undo`"));
@@ -356,9 +362,10 @@ static enum rv_verdict settle_chain(struct draft *d)
     if (stands)
         RV_TRY(draft_look(d, task->undo_head, &head));
     if (!stands || rv_definition_undo_way(d->view->definition, head->node) != RV_UNDO_UNDECLARED)
-        return refuse(d, RV_STR("give the number of the step: without it, --undone is accepted "
-                                "only if the undo has stopped at a step without a compensation"));
-    RV_TRY(refuse_unquiet(d));
+        return operate_refuse(
+            d, RV_STR("give the number of the step: without it, --undone is accepted "
+                      "only if the undo has stopped at a step without a compensation"));
+    RV_TRY(settle_refuse_unquiet(d));
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
     RV_TRY(operate_accept(d));
@@ -367,14 +374,14 @@ static enum rv_verdict settle_chain(struct draft *d)
     return undo_next(d);
 }
 
-enum rv_verdict operate_settle(struct draft *d)
+enum rv_verdict settle_decide(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     uint32_t number = d->command->step;
     const struct rv_step *step;
     bool is;
     if (!rv_task_state_open(task->state))
-        return refuse_state(d, "settled", "it has ended");
+        return operate_refuse_state(d, "settled", "it has ended");
     if (number == 0 && task->direction == RV_UNDO &&
         d->command->u.operate.finding == RV_FINDING_UNDONE)
         return settle_chain(d);
@@ -388,25 +395,27 @@ enum rv_verdict operate_settle(struct draft *d)
     if (d->plan->err != RV_OK)
         return RV_DECIDED;
     if (!is && number > task->last_number)
-        return refuse(
+        return operate_refuse(
             d,
             rv_arena_printf(d->arena, "there is no step %u: `reeve show` lists the steps", number));
     if (!is)
-        return refuse(d, RV_STR("only a step that is open, in error or being undone can be "
-                                "settled: `reeve show` lists the steps"));
+        return operate_refuse(d, RV_STR("only a step that is open, in error or being undone can be "
+                                        "settled: `reeve show` lists the steps"));
     RV_TRY(draft_look(d, number, &step));
     if (d->command->u.operate.finding == RV_FINDING_DONE)
         return undo_waits_for(d, step)
                    ? settle_lost(d, number)
-                   : refuse(d, RV_STR("the step is being undone: settle it with --undone after you "
-                                      "have undone its effect"));
+                   : operate_refuse(
+                         d, RV_STR("the step is being undone: settle it with --undone after you "
+                                   "have undone its effect"));
     /* An operator may take back his own word, not that of the agent. */
     bool own = step->state == RV_STEP_SKIPPED && finding_is_done(step) &&
                step->attempt_effect != RV_EFFECT_DONE;
     if (d->command->u.operate.finding == RV_FINDING_NOTHING && step->effect == RV_EFFECT_DONE &&
         !own)
-        return refuse(d, RV_STR("the agent reported that the request was done: settle the step "
-                                "with --undone after you have undone its effect"));
-    RV_TRY(refuse_unquiet(d));
+        return operate_refuse(
+            d, RV_STR("the agent reported that the request was done: settle the step "
+                      "with --undone after you have undone its effect"));
+    RV_TRY(settle_refuse_unquiet(d));
     return d->plan->err == RV_OK ? settle_undo(d, number) : RV_DECIDED;
 }

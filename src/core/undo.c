@@ -144,7 +144,7 @@ static enum rv_verdict step_revoke(struct draft *d, uint32_t number)
         return step_leave(d, step);
     rv_attempt_move(&step->attempt_state, RV_ATTEMPT_REVOKED);
     step->called = false; /* undo_begin has closed the alerts */
-    revoked_watch(d, step);
+    attempt_revoked_watch(d, step);
     return RV_DECIDED;
 }
 
@@ -191,7 +191,7 @@ void undo_withdraw(struct draft *d, struct rv_step *step)
 }
 
 /* The undo came when the point of no return had perhaps been passed. Nothing was compensated yet:
- * the task is parked where it stood, on its way forward. */
+ * the task is escalated where it stood, on its way forward. */
 static void undo_taken_back(struct draft *d, struct rv_step *step)
 {
     struct rv_task *task = &d->plan->task;
@@ -201,11 +201,11 @@ static void undo_taken_back(struct draft *d, struct rv_step *step)
             step, RV_STR("{\"type\":\"taken-back\",\"status\":409,\"title\":"
                          "\"The pivot may have been carried out before the undo was requested\"}"));
     task->error = step->error;
-    fail_park(d, RV_FORWARD, step->number, RV_ALERT_FAILED,
-              rv_arena_printf(d->arena,
-                              "the pivot %.*s may have been carried out before the undo was "
-                              "requested: the undo is withdrawn",
-                              RV_STR_FMT(step->reference)));
+    fail_escalate(d, RV_FORWARD, step->number, RV_ALERT_FAILED,
+                  rv_arena_printf(d->arena,
+                                  "the pivot %.*s may have been carried out before the undo was "
+                                  "requested: the undo is withdrawn",
+                                  RV_STR_FMT(step->reference)));
 }
 
 enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect)
@@ -346,13 +346,13 @@ static enum rv_verdict stuck_error(struct draft *d, const struct rv_step *step,
 static enum rv_verdict undo_stuck(struct draft *d, const struct rv_step *step, enum rv_undo_way way)
 {
     RV_TRY(stuck_error(d, step, way));
-    fail_park(d, RV_UNDO, step->number, RV_ALERT_NO_UNDO,
-              rv_arena_printf(d->arena, "step %u, %.*s, %s", step->number,
-                              RV_STR_FMT(step->reference),
-                              way == RV_UNDO_PIVOT
-                                  ? "is a pivot (point of no return) and is never undone"
-                                  : "declares no compensation: undo it by hand, then settle it "
-                                    "as undone"));
+    fail_escalate(d, RV_UNDO, step->number, RV_ALERT_NO_UNDO,
+                  rv_arena_printf(d->arena, "step %u, %.*s, %s", step->number,
+                                  RV_STR_FMT(step->reference),
+                                  way == RV_UNDO_PIVOT
+                                      ? "is a pivot (point of no return) and is never undone"
+                                      : "declares no compensation: undo it by hand, then settle it "
+                                        "as undone"));
     return RV_DECIDED;
 }
 
@@ -420,8 +420,8 @@ static bool settled_in_wait(const struct rv_step *step)
 
 /* Nothing but the end of a lease ends the wait: the row says until when, for the head of the chain
  * may also be one that this decision has not come to (rv_view_wake_at). That is known: an operator
- * is called at once, where he would be called for a revoked attempt (revoked_watch), and anew when
- * his alert was closed with others. Who has settled the step in this wait knows of it. */
+ * is called at once, where a revoked attempt would call one (attempt_revoked_watch), and again when
+ * the alert was closed with others. Who has settled the step in this wait knows of it. */
 static enum rv_verdict undo_waits(struct draft *d, const struct rv_step *head)
 {
     const struct rv_task *task = &d->plan->task;
@@ -495,7 +495,7 @@ static enum rv_verdict undo_on(struct draft *d, bool *ret_more)
         bool begins;
         RV_TRY(redo_may_begin(d, &begins));
         if (begins)
-            return redo_begin(d);
+            return resubmit_redo_begin(d);
     }
     if (task->undo_head != 0)
         return undo_one(d, ret_more);

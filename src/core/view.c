@@ -48,9 +48,9 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
 
 static const char *open_broken(const struct rv_task *task, const struct rv_step *step)
 {
-    bool parked = task->state == RV_TASK_ERROR;
-    if (!rv_step_state_open(step->state) && !(parked && step->state == RV_STEP_ERROR))
-        return "the current steps of a task are open, or parked with the task";
+    bool escalated = task->state == RV_TASK_ERROR;
+    if (!rv_step_state_open(step->state) && !(escalated && step->state == RV_STEP_ERROR))
+        return "the current steps of a task are open, or escalated with the task";
     if (rv_step_state_open(step->state) && step->ended_at != 0)
         return "an open step has no end time";
     if (step->frames.at == NULL)
@@ -156,7 +156,7 @@ struct rv_str rv_attempt_error(const struct rv_step *step)
     case RV_ATTEMPT_FAILED:
     case RV_ATTEMPT_EXPIRED:
     case RV_ATTEMPT_LOST:
-    case RV_ATTEMPT_PARKED:
+    case RV_ATTEMPT_CIRCUIT_OPEN:
         return step->attempt_error.at != NULL ? step->attempt_error : step->error;
     case RV_ATTEMPT_NONE:
     case RV_ATTEMPT_OPEN:

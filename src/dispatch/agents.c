@@ -511,7 +511,7 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
     }
     circuit_see(kind, task, step, now);
     enum rv_err err = sent_back_see(kind, task, step);
-    /* No failure is counted for a parked task: its attempt may never end. */
+    /* No failure is counted for an escalated task: its attempt may never end. */
     if (task->state == RV_TASK_ERROR)
         circuit_unprobe(agents, id);
     if (task->state == RV_TASK_ERROR || !rv_step_ready(task, step, now)) {

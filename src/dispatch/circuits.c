@@ -349,8 +349,8 @@ void circuit_see(struct agent_kind *kind, const struct rv_task *task, const stru
         circuit_close(probe->circuit);
     else if (probe != NULL && !rv_attempt_state_live(step->attempt_state))
         probe_forget(probe);
-    bool parked = step->state == RV_STEP_PENDING && step->attempt_state == RV_ATTEMPT_PARKED;
-    if (parked && step->target.at != NULL && step->ready_at > now)
+    bool held = step->state == RV_STEP_PENDING && step->attempt_state == RV_ATTEMPT_CIRCUIT_OPEN;
+    if (held && step->target.at != NULL && step->ready_at > now)
         circuit_open(kind, step->target, step->ready_at);
 }
 

@@ -38,8 +38,8 @@ enum rv_err sent_back_see(struct agent_kind *kind, const struct rv_task *task,
                           const struct rv_step *step)
 {
     bool waits = rv_task_state_open(task->state) && task->state != RV_TASK_ERROR &&
-                 rv_step_ready(task, step, INT64_MAX) && step->attempt_state == RV_ATTEMPT_PARKED &&
-                 step->target.at != NULL;
+                 rv_step_ready(task, step, INT64_MAX) &&
+                 step->attempt_state == RV_ATTEMPT_CIRCUIT_OPEN && step->target.at != NULL;
     if (waits)
         return sent_back_put(kind, task, step);
     if (kind->sent_back.count > 0)

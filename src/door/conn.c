@@ -45,7 +45,7 @@ enum rv_err conn_open(struct rv_door *door, int fd, bool plain, struct rv_door_c
     door->all = conn;
     door->counts.open++;
     door->counts.taken++;
-    debt_settle(conn);
+    limits_debt_settle(conn);
     *ret_conn = conn;
     return RV_OK;
 }
@@ -181,12 +181,12 @@ void rv_door_answer(struct rv_door_conn *conn, const struct rv_door_answer *answ
     rv_assert(!answer->open || !conn->spare);
     rv_assert(conn->state == CONN_READ || conn->state == CONN_WAIT);
     bool joins = answer->owner == NULL && !answer->open;
-    struct door_piece *piece = joins ? piece_join(conn) : piece_add(conn);
+    struct door_piece *piece = joins ? queue_join(conn) : queue_add(conn);
     if (piece == NULL) {
         rv_door_drop(conn, answer->owner);
         return;
     }
-    size_t before = piece_bytes(piece);
+    size_t before = queue_bytes(piece);
     head_write(conn, piece, answer, close);
     if (answer->body != NULL && !conn->head_only)
         body_take(piece, answer->body);
@@ -205,7 +205,7 @@ void rv_door_answer(struct rv_door_conn *conn, const struct rv_door_answer *answ
     } else {
         piece->owner = answer->owner;
     }
-    piece_count(conn, piece, before);
+    queue_count(conn, piece, before);
     door_push(conn);
 }
 
@@ -213,7 +213,7 @@ void rv_door_add(struct rv_door_conn *conn, struct rv_buf *bytes)
 {
     if (conn->state != CONN_OPEN)
         return; /* the answer to a HEAD */
-    struct door_piece *piece = piece_add(conn);
+    struct door_piece *piece = queue_add(conn);
     conn->more_told = false;
     door_push(conn);
     if (piece == NULL) {
@@ -227,12 +227,12 @@ void rv_door_add(struct rv_door_conn *conn, struct rv_buf *bytes)
     conn->broken = conn->broken || piece->head.failed != RV_OK;
     piece->body = *bytes;
     rv_buf_init(bytes, bytes->bytes_max);
-    piece_count(conn, piece, 0);
+    queue_count(conn, piece, 0);
 }
 
 void rv_door_end(struct rv_door_conn *conn, bool whole)
 {
-    struct door_piece *piece = whole ? piece_add(conn) : NULL;
+    struct door_piece *piece = whole ? queue_add(conn) : NULL;
     conn->more_told = false;
     door_push(conn);
     if (piece == NULL) {
@@ -244,7 +244,7 @@ void rv_door_end(struct rv_door_conn *conn, bool whole)
     piece->owner = conn->open_owner;
     conn->open_owner = NULL;
     conn->state = conn->close ? CONN_CLOSE : CONN_READ;
-    piece_count(conn, piece, 0);
+    queue_count(conn, piece, 0);
 }
 
 void rv_door_drop(struct rv_door_conn *conn, void *owner)
@@ -267,7 +267,7 @@ static void head_come(struct rv_door_conn *conn)
     conn->close = request->close || conn->spare;
     conn->head_only = rv_str_is(request->method, "HEAD");
     conn->body_next = true;
-    debt_begin(conn, DEBT_BODY);
+    limits_debt_begin(conn, DEBT_BODY);
     conn->answered = false;
     void *made = host->head(host->self, conn, request);
     if (conn->answered)
@@ -277,10 +277,10 @@ static void head_come(struct rv_door_conn *conn)
         conn_refuse(conn, 503, "out of memory for this request; try again");
         return;
     }
-    struct door_piece *piece = expects ? piece_add(conn) : NULL;
+    struct door_piece *piece = expects ? queue_add(conn) : NULL;
     if (piece != NULL) {
         piece->tail = RV_STR("HTTP/1.1 100 Continue\r\n\r\n");
-        piece_count(conn, piece, 0);
+        queue_count(conn, piece, 0);
     }
 }
 
@@ -289,7 +289,7 @@ static void end_come(struct rv_door_conn *conn)
     const struct rv_door_host *host = &conn->door->options.host;
     rv_http_reader_next(&conn->reader);
     conn->body_next = false;
-    debt_begin(conn, DEBT_NONE);
+    limits_debt_begin(conn, DEBT_NONE);
     if (conn->request == NULL)
         return; /* it was answered at its head */
     conn->state = CONN_WAIT;
@@ -491,5 +491,5 @@ void conn_run(struct rv_door_conn *conn)
         conn_cut(conn);
     else if (conn->state == CONN_CLOSE && conn->first == NULL)
         conn_finish(conn);
-    debt_settle(conn);
+    limits_debt_settle(conn);
 }

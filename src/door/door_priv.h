@@ -209,24 +209,24 @@ void conn_leave(struct rv_door_conn *conn, bool broken);
 void conn_refuse(struct rv_door_conn *conn, int status, const char *detail);
 
 /* limits.c: time. */
-void debt_begin(struct rv_door_conn *conn, enum conn_debt debt);
+void limits_debt_begin(struct rv_door_conn *conn, enum conn_debt debt);
 /* As the connection is now. */
-void debt_settle(struct rv_door_conn *conn);
-void debts_collect(struct rv_door *door);
+void limits_debt_settle(struct rv_door_conn *conn);
+void limits_debts_collect(struct rv_door *door);
 /* Ms until somebody may owe too long, at most `most`. */
-int64_t debts_wait_ms(const struct rv_door *door, int64_t most);
+int64_t limits_debts_wait_ms(const struct rv_door *door, int64_t most);
 
 /* queue.c */
-struct door_piece *piece_add(struct rv_door_conn *conn);
+struct door_piece *queue_add(struct rv_door_conn *conn);
 /* The last one, if more may stand behind its head, else a new one. */
-struct door_piece *piece_join(struct rv_door_conn *conn);
-size_t piece_bytes(const struct door_piece *piece);
+struct door_piece *queue_join(struct rv_door_conn *conn);
+size_t queue_bytes(const struct door_piece *piece);
 /* After its bytes are in; it had `before`. */
-void piece_count(struct rv_door_conn *conn, const struct door_piece *piece, size_t before);
+void queue_count(struct rv_door_conn *conn, const struct door_piece *piece, size_t before);
 /* False: the peer takes nothing any more. */
 bool queue_send(struct rv_door_conn *conn);
 void queue_drop(struct rv_door_conn *conn);
-void pieces_free(struct rv_door *door);
+void queue_free(struct rv_door *door);
 
 /* wire.c: -1 with errno EAGAIN: not now; EINTR of a read: again in the next turn; 0 of a read: the
  * end. */

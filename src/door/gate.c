@@ -208,7 +208,7 @@ static void conn_enter(struct rv_door *door, const struct door_listener *listene
     if (!address_enter(conn) || epoll_ctl(door->epoll_fd, EPOLL_CTL_ADD, fd, &event) != 0)
         conn_cut(conn);
     else
-        debt_settle(conn);
+        limits_debt_settle(conn);
 }
 
 /* How much is lost when it makes room, the least first: a client that has its answer, or has asked

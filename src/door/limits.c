@@ -41,7 +41,7 @@ static int64_t deadline(const struct rv_door_conn *conn)
     return ms == INT64_MAX ? INT64_MAX : conn->since + ms;
 }
 
-void debt_begin(struct rv_door_conn *conn, enum conn_debt debt)
+void limits_debt_begin(struct rv_door_conn *conn, enum conn_debt debt)
 {
     conn->debt = debt;
     conn->since = conn->door->now;
@@ -73,13 +73,13 @@ static enum conn_debt debt_of(struct rv_door_conn *conn)
     return DEBT_NONE;
 }
 
-void debt_settle(struct rv_door_conn *conn)
+void limits_debt_settle(struct rv_door_conn *conn)
 {
     if (conn->state == CONN_DEAD)
         return;
     enum conn_debt debt = debt_of(conn);
     if (debt != conn->debt || (debt == DEBT_WRITE && conn->taken >= TAKEN_BYTES))
-        debt_begin(conn, debt);
+        limits_debt_begin(conn, debt);
     int64_t at = deadline(conn);
     if (at != INT64_MAX && (conn->due.place == 0 || at < conn->due.at))
         rv_due_set(&conn->door->dues, &conn->due, at);
@@ -95,7 +95,7 @@ static void debt_fail(struct rv_door_conn *conn)
         conn_cut(conn);
 }
 
-void debts_collect(struct rv_door *door)
+void limits_debts_collect(struct rv_door *door)
 {
     struct rv_due *due;
     while ((due = rv_dues_first(&door->dues)) != NULL && due->at <= door->now) {
@@ -109,7 +109,7 @@ void debts_collect(struct rv_door *door)
     }
 }
 
-int64_t debts_wait_ms(const struct rv_door *door, int64_t most)
+int64_t limits_debts_wait_ms(const struct rv_door *door, int64_t most)
 {
     const struct rv_due *due = rv_dues_first(&door->dues);
     int64_t wait = due != NULL ? due->at - door->now : most;

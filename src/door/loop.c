@@ -83,7 +83,7 @@ void rv_door_run(struct rv_door *door)
     while ((conn = conn_list_take(&list)) != NULL)
         conn_run(conn);
     shake_run(door);
-    debts_collect(door);
+    limits_debts_collect(door);
     gate_retry(door);
     dead_free(door);
 }
@@ -131,7 +131,7 @@ static int64_t wait_of(const struct rv_door *door, int64_t most)
     most = shake_wait_ms(door, most);
     if (!door->listens && !door->deaf && most > GATE_RETRY_MS)
         most = GATE_RETRY_MS;
-    return debts_wait_ms(door, most);
+    return limits_debts_wait_ms(door, most);
 }
 
 /* Another thread puts something where the host finds it, then sets `woken`; the door sets `sleeps`,
@@ -324,7 +324,7 @@ void rv_door_close(struct rv_door *door)
         while (conn_list_take(&door->shakes[i]) != NULL)
             continue;
     dead_free(door);
-    pieces_free(door);
+    queue_free(door);
     rv_door_tls_free(atomic_exchange(&door->tls_next, NULL));
     rv_door_tls_free(door->tls);
     rv_map_done(&door->addresses);

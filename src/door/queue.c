@@ -15,7 +15,7 @@ enum {
     TRIM_BYTES = 32 * 1024 * 1024 /* of answers that waited at once */
 };
 
-struct door_piece *piece_add(struct rv_door_conn *conn)
+struct door_piece *queue_add(struct rv_door_conn *conn)
 {
     struct rv_door *door = conn->door;
     struct door_piece *piece = door->pieces;
@@ -39,21 +39,21 @@ struct door_piece *piece_add(struct rv_door_conn *conn)
 }
 
 /* Bytes that are the owner's alone, and parts behind the head, end a piece. */
-struct door_piece *piece_join(struct rv_door_conn *conn)
+struct door_piece *queue_join(struct rv_door_conn *conn)
 {
     struct door_piece *last = conn->last;
     bool open = last != NULL && last->owner == NULL && last->body.len == 0 && last->tail.len == 0;
-    return open && last->head.len < HEAD_BYTES_KEPT / 2 ? last : piece_add(conn);
+    return open && last->head.len < HEAD_BYTES_KEPT / 2 ? last : queue_add(conn);
 }
 
-size_t piece_bytes(const struct door_piece *piece)
+size_t queue_bytes(const struct door_piece *piece)
 {
     return piece->head.len + piece->body.len + piece->tail.len;
 }
 
-void piece_count(struct rv_door_conn *conn, const struct door_piece *piece, size_t before)
+void queue_count(struct rv_door_conn *conn, const struct door_piece *piece, size_t before)
 {
-    size_t bytes = piece_bytes(piece) - before;
+    size_t bytes = queue_bytes(piece) - before;
     if (conn->unsent == 0 && bytes > 0)
         conn->door->counts.busy++;
     conn->unsent += bytes;
@@ -113,12 +113,12 @@ static void piece_end(struct rv_door_conn *conn, bool begun)
 void queue_drop(struct rv_door_conn *conn)
 {
     while (conn->first != NULL) {
-        bytes_leave(conn, piece_bytes(conn->first) - conn->first->sent);
+        bytes_leave(conn, queue_bytes(conn->first) - conn->first->sent);
         piece_end(conn, conn->first->sent > 0);
     }
 }
 
-void pieces_free(struct rv_door *door)
+void queue_free(struct rv_door *door)
 {
     while (door->pieces != NULL) {
         struct door_piece *piece = door->pieces;
@@ -147,7 +147,7 @@ static int queue_gather(const struct rv_door_conn *conn, struct iovec *iov, size
     for (const struct door_piece *piece = conn->first; piece != NULL && count + 3 <= IOV_MAX_COUNT;
          piece = piece->next) {
         size_t skip = piece->sent;
-        *ret_bytes += piece_bytes(piece) - skip;
+        *ret_bytes += queue_bytes(piece) - skip;
         count = part_add(iov, count, rv_buf_str(&piece->head), &skip);
         count = part_add(iov, count, rv_buf_str(&piece->body), &skip);
         count = part_add(iov, count, piece->tail, &skip);
@@ -160,7 +160,7 @@ static void queue_advance(struct rv_door_conn *conn, size_t bytes)
 {
     bytes_leave(conn, bytes);
     while (conn->first != NULL) {
-        size_t rest = piece_bytes(conn->first) - conn->first->sent;
+        size_t rest = queue_bytes(conn->first) - conn->first->sent;
         if (bytes < rest) {
             conn->first->sent += bytes;
             return;

@@ -62,7 +62,7 @@ static void shake_enter(struct rv_door_conn *conn)
         door->shaking_first = conn;
     door->shaking_last = conn;
     door->shaking_count++;
-    debt_begin(conn, DEBT_SHAKE);
+    limits_debt_begin(conn, DEBT_SHAKE);
 }
 
 static void shake_leave(struct rv_door_conn *conn)

@@ -24,7 +24,7 @@ static bool cannot(struct ev *ev, const struct rv_json *args, const char *done)
 }
 
 /* Of a text the same digits with the other sign, so that no digit is lost. */
-bool number_negated(struct ev *ev, const struct rv_json *number, struct rv_json *ret)
+bool arith_negated(struct ev *ev, const struct rv_json *number, struct rv_json *ret)
 {
     if (number->computed)
         return *ret = rv_json_of_real(-number->u.real), true;
@@ -42,10 +42,10 @@ bool number_negated(struct ev *ev, const struct rv_json *number, struct rv_json 
     return true;
 }
 
-bool number_absolute(struct ev *ev, const struct rv_json *number, struct rv_json *ret)
+bool arith_absolute(struct ev *ev, const struct rv_json *number, struct rv_json *ret)
 {
     bool negative = number->computed ? signbit(number->u.real) : number->u.text[0] == '-';
-    return negative ? number_negated(ev, number, ret) : (*ret = *number, true);
+    return negative ? arith_negated(ev, number, ret) : (*ret = *number, true);
 }
 
 bool native_negate(struct ev *ev, const struct rv_json *in, const struct rv_json *args,
@@ -54,7 +54,7 @@ bool native_negate(struct ev *ev, const struct rv_json *in, const struct rv_json
     (void)args;
     if (in->type != RV_JSON_NUMBER)
         return ev_raise(ev, "%s (%s) cannot be negated", value_kind(in), value_brief(in).text);
-    return number_negated(ev, in, ret);
+    return arith_negated(ev, in, ret);
 }
 
 static bool add_objects(struct ev *ev, const struct rv_json *args, struct rv_json *ret)
@@ -302,7 +302,7 @@ bool native_abs(struct ev *ev, const struct rv_json *in, const struct rv_json *a
     (void)args;
     if (in->type != RV_JSON_NUMBER)
         return ev_raise(ev, "%s (%s) has no absolute value", value_kind(in), value_brief(in).text);
-    return number_absolute(ev, in, ret);
+    return arith_absolute(ev, in, ret);
 }
 
 bool native_pow(struct ev *ev, const struct rv_json *in, const struct rv_json *args,

@@ -40,8 +40,8 @@ static bool parse_array_pattern(struct parser *p, const struct binding **list, u
         struct node *key = node_const(p, p->token.offset, rv_json_of_real(i));
         if (!parse_pattern(p, list, node_index(p, p->token.offset, node_var(p, whole), key)))
             return false;
-        if (!take_sign(p, ","))
-            return expect_sign(p, "]", "\",\" or \"]\" in the pattern");
+        if (!parse_take_sign(p, ","))
+            return parse_expect_sign(p, "]", "\",\" or \"]\" in the pattern");
     }
 }
 
@@ -55,12 +55,12 @@ static struct node *parse_pattern_key(struct parser *p, struct node *whole, size
     struct node *key = NULL;
     if (p->token.kind == TOKEN_QUOTE) {
         key = parse_string(p, RV_STR("@text"), offset);
-    } else if (take_sign(p, "(")) {
+    } else if (parse_take_sign(p, "(")) {
         key = parse_pipe(p);
-        if (key == NULL || !expect_sign(p, ")", "\")\""))
+        if (key == NULL || !parse_expect_sign(p, ")", "\")\""))
             return NULL;
     } else {
-        return unexpected(p, "$name, name:, \"name\": or (expression): in the pattern");
+        return parse_unexpected(p, "$name, name:, \"name\": or (expression): in the pattern");
     }
     return node_pair(p, OP_PIPE, offset, whole, node_index(p, offset, NULL, key));
 }
@@ -77,17 +77,17 @@ static bool parse_object_pattern(struct parser *p, const struct binding **list, 
             source = node_field(p, offset, node_var(p, whole), rv_json_of_str(name));
             if (!bind(p, list, name, source))
                 return false;
-            if (!at_sign(p, ":"))
+            if (!parse_at_sign(p, ":"))
                 continue;
             source = node_var(p, p->depth);
         } else {
             source = parse_pattern_key(p, node_var(p, whole), offset);
         }
-        if (source == NULL || !expect_sign(p, ":", "\":\" and a pattern") ||
+        if (source == NULL || !parse_expect_sign(p, ":", "\":\" and a pattern") ||
             !parse_pattern(p, list, source))
             return false;
-    } while (take_sign(p, ","));
-    return expect_sign(p, "}", "\",\" or \"}\" in the pattern");
+    } while (parse_take_sign(p, ","));
+    return parse_expect_sign(p, "}", "\",\" or \"}\" in the pattern");
 }
 
 static bool parse_pattern(struct parser *p, const struct binding **list, struct node *source)
@@ -99,9 +99,9 @@ static bool parse_pattern(struct parser *p, const struct binding **list, struct 
         parse_advance(p);
         return bind(p, list, name, source);
     }
-    bool array = at_sign(p, "[");
-    if (!array && !at_sign(p, "{")) {
-        unexpected(p, "$name, [pattern] or {pattern} after \"as\"");
+    bool array = parse_at_sign(p, "[");
+    if (!array && !parse_at_sign(p, "{")) {
+        parse_unexpected(p, "$name, [pattern] or {pattern} after \"as\"");
         return false;
     }
     if (!parse_enter(p))
@@ -129,11 +129,11 @@ struct node *parse_as(struct parser *p, struct node *source)
     const struct binding *list = NULL;
     if (!parse_pattern(p, &list, source))
         return NULL;
-    if (at_sign(p, "?"))
+    if (parse_at_sign(p, "?"))
         return parse_fail(p, RV_ERR_UNSUPPORTED, p->token.offset,
                           "alternative patterns (?//) are not supported yet; test the type with "
                           "\"if\"");
-    if (!expect_sign(p, "|", "\"|\" and the expression that uses the variable"))
+    if (!parse_expect_sign(p, "|", "\"|\" and the expression that uses the variable"))
         return NULL;
     struct node *body = parse_pipe(p);
     p->scope = scope;
@@ -149,7 +149,7 @@ struct node *parse_fold(struct parser *p, enum expr_op op, size_t offset)
     const struct scope *scope = p->scope;
     uint32_t depth = p->depth;
     if (node == NULL || (node->a = parse_postfix(p, false)) == NULL ||
-        !expect_name(p, "as", "\"as $name\""))
+        !parse_expect_name(p, "as", "\"as $name\""))
         return NULL;
     bool plain = p->token.kind == TOKEN_VARIABLE;
     const struct binding *list = NULL;
@@ -162,17 +162,17 @@ struct node *parse_fold(struct parser *p, enum expr_op op, size_t offset)
     struct parser inner = *p;
     p->scope = scope;
     p->depth = depth;
-    if (!expect_sign(p, "(", "\"(\" and the start value") || (node->b = parse_pipe(p)) == NULL ||
-        !expect_sign(p, ";", "\";\" and the update"))
+    if (!parse_expect_sign(p, "(", "\"(\" and the start value") ||
+        (node->b = parse_pipe(p)) == NULL || !parse_expect_sign(p, ";", "\";\" and the update"))
         return NULL;
     p->scope = inner.scope;
     p->depth = inner.depth;
     node->u.c = wrap_bindings(p, list, parse_pipe(p));
-    if (op == OP_FOREACH && take_sign(p, ";"))
+    if (op == OP_FOREACH && parse_take_sign(p, ";"))
         node->d = wrap_bindings(p, list, parse_pipe(p));
     p->scope = scope;
     p->depth = depth;
-    if (p->err != RV_OK || !expect_sign(p, ")", "\")\""))
+    if (p->err != RV_OK || !parse_expect_sign(p, ")", "\")\""))
         return NULL;
     return node_finish(p, node);
 }
@@ -182,11 +182,11 @@ struct node *parse_label(struct parser *p, size_t offset)
     const struct scope *scope = p->scope;
     uint32_t depth = p->depth;
     if (p->token.kind != TOKEN_VARIABLE)
-        return unexpected(p, "$name after \"label\"");
+        return parse_unexpected(p, "$name after \"label\"");
     if (scope_push(p, SCOPE_LABEL, p->token.text) == NULL)
         return NULL;
     parse_advance(p);
-    struct node *body = expect_sign(p, "|", "\"|\"") ? parse_pipe(p) : NULL;
+    struct node *body = parse_expect_sign(p, "|", "\"|\"") ? parse_pipe(p) : NULL;
     p->scope = scope;
     p->depth = depth;
     return body == NULL ? NULL : node_pair(p, OP_LABEL, offset, body, NULL);
@@ -195,7 +195,7 @@ struct node *parse_label(struct parser *p, size_t offset)
 struct node *parse_break(struct parser *p, size_t offset)
 {
     if (p->token.kind != TOKEN_VARIABLE)
-        return unexpected(p, "$name of the label after \"break\"");
+        return parse_unexpected(p, "$name of the label after \"break\"");
     struct rv_str name = p->token.text;
     parse_advance(p);
     return resolve_label(p, name, offset);
@@ -205,7 +205,7 @@ static bool parse_param(struct parser *p, struct function *function)
 {
     bool by_value = p->token.kind == TOKEN_VARIABLE;
     if (!by_value && p->token.kind != TOKEN_NAME) {
-        unexpected(p, "the name of a parameter");
+        parse_unexpected(p, "the name of a parameter");
         return false;
     }
     if (function->params_count == FUNCTION_PARAMS_MAX) {
@@ -228,23 +228,23 @@ struct node *parse_def(struct parser *p)
     uint32_t depth = p->depth;
     struct function *function = RV_NEW(p->arena, struct function);
     if (p->token.kind != TOKEN_NAME)
-        return unexpected(p, "the name of a function after \"def\"");
+        return parse_unexpected(p, "the name of a function after \"def\"");
     struct scope *scope = function ? scope_push(p, SCOPE_FUNCTION, p->token.text) : NULL;
     if (scope == NULL)
         return parse_full(p);
     *function = (struct function){.depth = depth};
     scope->function = function;
     parse_advance(p);
-    if (take_sign(p, "(")) {
+    if (parse_take_sign(p, "(")) {
         do {
             if (!parse_param(p, function))
                 return NULL;
-        } while (take_sign(p, ";"));
-        if (!expect_sign(p, ")", "\")\" or \";\" after a parameter"))
+        } while (parse_take_sign(p, ";"));
+        if (!parse_expect_sign(p, ")", "\")\" or \";\" after a parameter"))
             return NULL;
     }
-    struct node *body = expect_sign(p, ":", "\":\" and the body") ? parse_pipe(p) : NULL;
-    if (body == NULL || !expect_sign(p, ";", "\";\" after the body of the function"))
+    struct node *body = parse_expect_sign(p, ":", "\":\" and the body") ? parse_pipe(p) : NULL;
+    if (body == NULL || !parse_expect_sign(p, ";", "\";\" after the body of the function"))
         return NULL;
     function->body = body;
     p->scope = scope;

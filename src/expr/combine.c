@@ -38,8 +38,8 @@ static bool argument_take(struct ev *ev, struct sink *sink, const struct item *i
     return native_from(ev, &next);
 }
 
-bool each_native(struct ev *ev, const struct node *node, const struct link *env,
-                 const struct item *in, struct sink *out)
+bool combine_each_native(struct ev *ev, const struct node *node, const struct link *env,
+                         const struct item *in, struct sink *out)
 {
     struct rv_json values[NATIVE_ARGS_MAX];
     struct combine_sink s = {.sink = {argument_take},
@@ -81,8 +81,8 @@ static bool member_one(struct ev *ev, const struct node *node, uint32_t i, const
     return value_index(ev, in, &values[i - 1], &values[i]);
 }
 
-bool one_object(struct ev *ev, const struct node *node, const struct link *env,
-                const struct rv_json *in, struct rv_json *ret)
+bool combine_one_object(struct ev *ev, const struct node *node, const struct link *env,
+                        const struct rv_json *in, struct rv_json *ret)
 {
     struct rv_json *values = ev_take(ev, (node->count + 1) * sizeof *values);
     if (values == NULL)
@@ -116,8 +116,8 @@ static bool member_take(struct ev *ev, struct sink *sink, const struct item *ite
     return members_from(ev, &next);
 }
 
-bool each_object(struct ev *ev, const struct node *node, const struct link *env,
-                 const struct item *in, struct sink *out)
+bool combine_each_object(struct ev *ev, const struct node *node, const struct link *env,
+                         const struct item *in, struct sink *out)
 {
     struct combine_sink s = {.sink = {member_take}, .out = out, .node = node, .env = env, .in = in};
     s.values = ev_take(ev, (node->count + 1) * sizeof *s.values);
@@ -147,7 +147,7 @@ static bool call_from(struct ev *ev, const struct combine_sink *s)
     const struct node *kid = s->node->v.kids[s->next];
     struct link bound = {.up = s->callee, .u.closure = {kid, s->env}};
     if (kid->op == OP_CLOSURE) /* passes its own parameter on: no chain that grows with recursion */
-        bound.u.closure = env_up(s->env, kid->level)->u.closure;
+        bound.u.closure = eval_env_up(s->env, kid->level)->u.closure;
     if (!function->by_value[s->next])
         return call_bound(ev, s, &bound);
     struct combine_sink all = *s;
@@ -163,15 +163,15 @@ static bool parameter_take(struct ev *ev, struct sink *sink, const struct item *
     return call_bound(ev, s, &bound);
 }
 
-bool each_call(struct ev *ev, const struct node *node, const struct link *env,
-               const struct item *in, struct sink *out)
+bool combine_each_call(struct ev *ev, const struct node *node, const struct link *env,
+                       const struct item *in, struct sink *out)
 {
     struct combine_sink s = {.sink = {parameter_take},
                              .out = out,
                              .node = node,
                              .env = env,
                              .in = in,
-                             .callee = env_up(env, node->level)};
+                             .callee = eval_env_up(env, node->level)};
     return call_from(ev, &s);
 }
 
@@ -199,8 +199,8 @@ static bool array_take(struct ev *ev, struct sink *sink, const struct item *item
     return true;
 }
 
-bool one_array(struct ev *ev, const struct node *node, const struct link *env,
-               const struct rv_json *in, struct rv_json *ret)
+bool combine_one_array(struct ev *ev, const struct node *node, const struct link *env,
+                       const struct rv_json *in, struct rv_json *ret)
 {
     struct array_sink array = {.sink = {array_take}};
     struct item item = {*in, NULL};

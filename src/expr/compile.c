@@ -15,7 +15,7 @@ static struct node *parse_whole(struct parser *p)
     parse_advance(p);
     struct node *root = parse_pipe(p);
     if (root != NULL && p->token.kind != TOKEN_END)
-        return unexpected(p, "the end of the expression, or an operator");
+        return parse_unexpected(p, "the end of the expression, or an operator");
     return root;
 }
 

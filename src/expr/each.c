@@ -82,7 +82,7 @@ static bool emit_slice(struct ev *ev, const struct node_sink *s, const struct it
     const struct rv_json *to = &s->to;
     struct path path = {.up = item->path};
     struct item found = {.path = item->path ? &path : NULL};
-    if (item->path != NULL && !slice_key(ev, from, to, &path.key))
+    if (item->path != NULL && !value_slice_key(ev, from, to, &path.key))
         return false;
     if (item->path == PATH_LOST)
         return invalid_access(ev, &item->value, &path.key);
@@ -318,26 +318,26 @@ bool each_generator(struct ev *ev, const struct node *node, const struct link *e
     case OP_LABEL:
         return each_node(ev, node, env, in, out);
     case OP_BREAK:
-        return ev_break(ev, env_up(env, node->level)->u.label);
+        return ev_break(ev, eval_env_up(env, node->level)->u.label);
     case OP_EMPTY:
         return true;
     case OP_REDUCE:
     case OP_FOREACH:
-        return each_fold(ev, node, env, in, out);
+        return fold_each(ev, node, env, in, out);
     case OP_RECURSE:
-        return each_recurse(ev, node, env, in, out);
+        return fold_recurse(ev, node, env, in, out);
     case OP_RANGE:
-        return each_range(ev, node, env, in, out);
+        return fold_range(ev, node, env, in, out);
     case OP_LIMIT:
     case OP_FIRST:
     case OP_LAST:
-        return each_limit(ev, node, env, in, out);
+        return fold_limit(ev, node, env, in, out);
     case OP_OBJECT:
-        return each_object(ev, node, env, in, out);
+        return combine_each_object(ev, node, env, in, out);
     case OP_NATIVE:
-        return each_native(ev, node, env, in, out);
+        return combine_each_native(ev, node, env, in, out);
     case OP_CALL:
-        return each_call(ev, node, env, in, out);
+        return combine_each_call(ev, node, env, in, out);
     case OP_IDENTITY:
     case OP_CONST:
     case OP_VAR:

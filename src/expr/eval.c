@@ -5,7 +5,7 @@
  * is why `until`, `while` and recursion in the last place run on a bounded stack. */
 #include "expr/eval_priv.h"
 
-const struct link *env_up(const struct link *env, uint32_t levels)
+const struct link *eval_env_up(const struct link *env, uint32_t levels)
 {
     for (; levels > 0; levels--)
         env = env->up;
@@ -141,7 +141,7 @@ static bool one_leaf(struct ev *ev, const struct node *node, const struct link *
     case OP_CONST:
         return *ret = node->v.value, true;
     case OP_VAR:
-        return *ret = env_up(env, node->level)->u.value, true;
+        return *ret = eval_env_up(env, node->level)->u.value, true;
     case OP_GLOBAL:
         return *ret = ev->globals[node->level], true;
     case OP_FIELDS:
@@ -159,11 +159,11 @@ static bool one_leaf(struct ev *ev, const struct node *node, const struct link *
     case OP_AS:
         return one_as(ev, node, env, in, ret);
     case OP_ARRAY:
-        return one_array(ev, node, env, in, ret);
+        return combine_one_array(ev, node, env, in, ret);
     case OP_OBJECT:
-        return one_object(ev, node, env, in, ret);
+        return combine_one_object(ev, node, env, in, ret);
     case OP_UPDATE:
-        return one_update(ev, node, env, in, ret);
+        return modify_one(ev, node, env, in, ret);
     case OP_PIPE:
     case OP_IF:
     case OP_UP:
@@ -209,10 +209,10 @@ bool eval_one(struct ev *ev, const struct node *node, const struct link *env,
                 break;
             node = value_truth(&next) ? node->b : node->u.c;
         } else if (node->op == OP_UP) {
-            env = env_up(env, node->level);
+            env = eval_env_up(env, node->level);
             node = node->a;
         } else if (node->op == OP_CALL && node->count == 0) {
-            env = env_up(env, node->level);
+            env = eval_env_up(env, node->level);
             node = node->u.function->body;
         } else {
             go = one_leaf(ev, node, env, in, ret);
@@ -315,16 +315,16 @@ static const struct node *hand_on(struct ev *ev, const struct node *node, const 
         return *ret_go && value_truth(&value) ? node->b : node->u.c;
     }
     if (node->op == OP_CALL && node->count == 0) {
-        *env = env_up(*env, node->level);
+        *env = eval_env_up(*env, node->level);
         return node->u.function->body;
     }
     if (node->op == OP_CLOSURE) {
-        const struct link *link = env_up(*env, node->level);
+        const struct link *link = eval_env_up(*env, node->level);
         *env = link->u.closure.env;
         return link->u.closure.node;
     }
     if (node->op == OP_UP) {
-        *env = env_up(*env, node->level);
+        *env = eval_env_up(*env, node->level);
         return node->a;
     }
     return NULL;

@@ -85,31 +85,31 @@ bool eval_last(struct ev *ev, const struct node *node, const struct link *env,
                const struct item *in, struct item *ret, bool *ret_any);
 bool eval_first(struct ev *ev, const struct node *node, const struct link *env,
                 const struct item *in, struct item *ret, bool *ret_any);
-const struct link *env_up(const struct link *env, uint32_t levels);
+const struct link *eval_env_up(const struct link *env, uint32_t levels);
 
 /* each.c: the nodes with more than one output. */
 bool each_generator(struct ev *ev, const struct node *node, const struct link *env,
                     const struct item *in, struct sink *out);
 /* fold.c */
-bool each_fold(struct ev *ev, const struct node *node, const struct link *env,
+bool fold_each(struct ev *ev, const struct node *node, const struct link *env,
                const struct item *in, struct sink *out);
-bool each_range(struct ev *ev, const struct node *node, const struct link *env,
+bool fold_range(struct ev *ev, const struct node *node, const struct link *env,
                 const struct item *in, struct sink *out);
-bool each_limit(struct ev *ev, const struct node *node, const struct link *env,
+bool fold_limit(struct ev *ev, const struct node *node, const struct link *env,
                 const struct item *in, struct sink *out);
-bool each_recurse(struct ev *ev, const struct node *node, const struct link *env,
+bool fold_recurse(struct ev *ev, const struct node *node, const struct link *env,
                   const struct item *in, struct sink *out);
 /* combine.c: the nodes that combine every output of one with every output of another. */
-bool each_native(struct ev *ev, const struct node *node, const struct link *env,
-                 const struct item *in, struct sink *out);
-bool each_object(struct ev *ev, const struct node *node, const struct link *env,
-                 const struct item *in, struct sink *out);
-bool each_call(struct ev *ev, const struct node *node, const struct link *env,
-               const struct item *in, struct sink *out);
-bool one_object(struct ev *ev, const struct node *node, const struct link *env,
-                const struct rv_json *in, struct rv_json *ret);
-bool one_array(struct ev *ev, const struct node *node, const struct link *env,
-               const struct rv_json *in, struct rv_json *ret);
+bool combine_each_native(struct ev *ev, const struct node *node, const struct link *env,
+                         const struct item *in, struct sink *out);
+bool combine_each_object(struct ev *ev, const struct node *node, const struct link *env,
+                         const struct item *in, struct sink *out);
+bool combine_each_call(struct ev *ev, const struct node *node, const struct link *env,
+                       const struct item *in, struct sink *out);
+bool combine_one_object(struct ev *ev, const struct node *node, const struct link *env,
+                        const struct rv_json *in, struct rv_json *ret);
+bool combine_one_array(struct ev *ev, const struct node *node, const struct link *env,
+                       const struct rv_json *in, struct rv_json *ret);
 
 bool ev_limit(struct ev *ev, const char *which);
 /* The slice is used up: pauses if more is left, else that is the limit. */
@@ -197,17 +197,17 @@ const struct rv_json *value_get(struct ev *ev, const struct rv_json *object, str
 bool value_positions(struct ev *ev, const struct rv_json *array, const struct rv_json *wanted,
                      struct rv_json *ret);
 /* Where item number `at` of `len` stands, from the end when it is negative; any number may come. */
-double whole_index(double len, double at);
+double value_whole_index(double len, double at);
 /* value[key] for any two values; value[from:to], either end may be null. */
 bool value_index(struct ev *ev, const struct rv_json *value, const struct rv_json *key,
                  struct rv_json *ret);
 bool value_slice(struct ev *ev, const struct rv_json *value, const struct rv_json *from,
                  const struct rv_json *to, struct rv_json *ret);
 /* The bounds of a slice of `len` things; false with an error when an end is no number. */
-bool slice_bounds(struct ev *ev, size_t len, const struct rv_json *from, const struct rv_json *to,
-                  size_t *ret_from, size_t *ret_to);
-bool slice_key(struct ev *ev, const struct rv_json *from, const struct rv_json *to,
-               struct rv_json *ret);
+bool value_slice_bounds(struct ev *ev, size_t len, const struct rv_json *from,
+                        const struct rv_json *to, size_t *ret_from, size_t *ret_to);
+bool value_slice_key(struct ev *ev, const struct rv_json *from, const struct rv_json *to,
+                     struct rv_json *ret);
 static inline struct rv_str value_str(const struct rv_json *value)
 {
     return (struct rv_str){value->u.text, value->len};
@@ -218,8 +218,8 @@ static inline double value_real(const struct rv_json *value)
 }
 
 /* arith.c: -number and its absolute value; digits that were written are kept. */
-bool number_negated(struct ev *ev, const struct rv_json *number, struct rv_json *ret);
-bool number_absolute(struct ev *ev, const struct rv_json *number, struct rv_json *ret);
+bool arith_negated(struct ev *ev, const struct rv_json *number, struct rv_json *ret);
+bool arith_absolute(struct ev *ev, const struct rv_json *number, struct rv_json *ret);
 
 /* What it takes to read a number: a text beyond what a double holds goes through strtod. */
 static inline size_t number_units(const struct rv_json *number)
@@ -248,7 +248,7 @@ struct rv_json_member *object_find(struct ev *ev, struct object_builder *builder
 bool object_put_all(struct ev *ev, struct object_builder *builder, const struct rv_json *object);
 
 /* text.c */
-bool value_text(struct ev *ev, const struct rv_json *value, struct rv_str *ret_json);
+bool text_of_value(struct ev *ev, const struct rv_json *value, struct rv_str *ret_json);
 /* Where `wanted` begins, from `from` on; beyond the end of `text` if nowhere. */
 bool text_find(struct ev *ev, struct rv_str text, struct rv_str wanted, size_t from,
                size_t *ret_at);
@@ -270,7 +270,7 @@ bool path_drop(struct ev *ev, const struct rv_json *value, const struct rv_json 
 bool path_delete_all(struct ev *ev, const struct rv_json *value, const struct rv_json *paths,
                      struct rv_json *ret);
 /* modify.c: a |= b */
-bool one_update(struct ev *ev, const struct node *node, const struct link *env,
+bool modify_one(struct ev *ev, const struct node *node, const struct link *env,
                 const struct rv_json *in, struct rv_json *ret);
 
 #endif

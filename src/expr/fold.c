@@ -72,7 +72,7 @@ static bool start_take(struct ev *ev, struct sink *sink, const struct item *item
     return s.node->op == OP_FOREACH || s.out->take(ev, s.out, &s.state);
 }
 
-bool each_fold(struct ev *ev, const struct node *node, const struct link *env,
+bool fold_each(struct ev *ev, const struct node *node, const struct link *env,
                const struct item *in, struct sink *out)
 {
     struct fold_sink s = {.sink = {start_take}, .out = out, .node = node, .env = env, .in = in};
@@ -121,7 +121,7 @@ static bool bound_take(struct ev *ev, struct sink *sink, const struct item *item
     return eval_each(ev, bound, next.env, &plain, &next.sink);
 }
 
-bool each_range(struct ev *ev, const struct node *node, const struct link *env,
+bool fold_range(struct ev *ev, const struct node *node, const struct link *env,
                 const struct item *in, struct sink *out)
 {
     struct count_sink s = {.sink = {bound_take}, .out = out, .node = node, .env = env, .in = in};
@@ -159,7 +159,7 @@ static bool limit_take(struct ev *ev, struct sink *sink, const struct item *item
     return s.left == 0 || limit_run(ev, &s, s.node->b);
 }
 
-bool each_limit(struct ev *ev, const struct node *node, const struct link *env,
+bool fold_limit(struct ev *ev, const struct node *node, const struct link *env,
                 const struct item *in, struct sink *out)
 {
     struct count_sink s = {.sink = {limit_take}, .out = out, .node = node, .env = env, .in = in};
@@ -182,7 +182,7 @@ static bool recurse_take(struct ev *ev, struct sink *sink, const struct item *it
     return s->out->take(ev, s->out, item) && eval_each(ev, s->node->a, s->env, item, &s->sink);
 }
 
-bool each_recurse(struct ev *ev, const struct node *node, const struct link *env,
+bool fold_recurse(struct ev *ev, const struct node *node, const struct link *env,
                   const struct item *in, struct sink *out)
 {
     struct count_sink s = {.sink = {recurse_take}, .out = out, .node = node, .env = env, .in = in};

@@ -48,7 +48,7 @@ bool native_length(struct ev *ev, const struct rv_json *in, const struct rv_json
         return ev_raise(ev, "boolean (%s) has no length", value_brief(in).text);
     double length = in->type == RV_JSON_NULL ? 0 : in->len;
     if (in->type == RV_JSON_NUMBER)
-        return number_absolute(ev, in, ret);
+        return arith_absolute(ev, in, ret);
     if (in->type == RV_JSON_STRING)
         length = (double)utf8_count(value_str(in));
     *ret = rv_json_of_real(length);

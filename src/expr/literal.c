@@ -53,8 +53,8 @@ static struct node *parse_string_value(struct parser *p, struct rv_str format, s
     struct node *value = parse_pipe(p);
     if (value == NULL)
         return NULL;
-    if (!at_sign(p, ")"))
-        return unexpected(p, "\")\" after the expression inside \"\\(...)\"");
+    if (!parse_at_sign(p, ")"))
+        return parse_unexpected(p, "\")\" after the expression inside \"\\(...)\"");
     struct node **none = RV_NEW_ARRAY(p->arena, struct node *, NATIVE_ARGS_MAX + 1);
     if (none == NULL)
         return parse_full(p);
@@ -124,22 +124,22 @@ static bool parse_entry(struct parser *p, struct node **ret_key, struct node **r
         if (kind == TOKEN_FORMAT)
             parse_advance(p);
         if (p->token.kind != TOKEN_QUOTE)
-            return unexpected(p, "a string after the format"), false;
+            return parse_unexpected(p, "a string after the format"), false;
         key = parse_string(p, kind == TOKEN_FORMAT ? text : RV_STR("@text"), offset);
-    } else if (take_sign(p, "(")) {
+    } else if (parse_take_sign(p, "(")) {
         key = parse_pipe(p);
-        if (key == NULL || !expect_sign(p, ")", "\")\" after the key"))
+        if (key == NULL || !parse_expect_sign(p, ")", "\")\" after the key"))
             return false;
-        if (!at_sign(p, ":"))
-            return unexpected(p, "\":\" and a value after the key"), false;
+        if (!parse_at_sign(p, ":"))
+            return parse_unexpected(p, "\":\" and a value after the key"), false;
     } else if (kind == TOKEN_NUMBER) {
         return parse_fail(p, RV_ERR_INVALID, offset, "a key is a string: write \"%.*s\"",
                           RV_STR_FMT(text)),
                false;
     } else {
-        return unexpected(p, "a key: name, \"name\", $name or (expression)"), false;
+        return parse_unexpected(p, "a key: name, \"name\", $name or (expression)"), false;
     }
-    if (kind != TOKEN_VARIABLE && take_sign(p, ":")) {
+    if (kind != TOKEN_VARIABLE && parse_take_sign(p, ":")) {
         value = parse_piped(p, false);
     }
     *ret_key = key;
@@ -150,15 +150,15 @@ static bool parse_entry(struct parser *p, struct node **ret_key, struct node **r
 struct node *parse_object(struct parser *p, size_t offset)
 {
     struct node *node = node_new(p, OP_OBJECT, offset);
-    if (node == NULL || take_sign(p, "}"))
+    if (node == NULL || parse_take_sign(p, "}"))
         return node_finish(p, node);
     do {
         struct node *key, *value;
         if (!parse_entry(p, &key, &value) || !node_add_kid(p, node, key) ||
             !node_add_kid(p, node, value))
             return NULL;
-    } while (take_sign(p, ","));
-    if (!expect_sign(p, "}", "\",\" or \"}\" in the object"))
+    } while (parse_take_sign(p, ","));
+    if (!parse_expect_sign(p, "}", "\",\" or \"}\" in the object"))
         return NULL;
     return node_finish(p, node);
 }
@@ -166,8 +166,8 @@ struct node *parse_object(struct parser *p, size_t offset)
 struct node *parse_array(struct parser *p, size_t offset)
 {
     parse_advance(p);
-    struct node *items = at_sign(p, "]") ? NULL : parse_pipe(p);
-    if (p->err != RV_OK || !expect_sign(p, "]", "\"]\" or \",\""))
+    struct node *items = parse_at_sign(p, "]") ? NULL : parse_pipe(p);
+    if (p->err != RV_OK || !parse_expect_sign(p, "]", "\"]\" or \",\""))
         return NULL;
     return node_pair(p, OP_ARRAY, offset, items, NULL);
 }

@@ -39,7 +39,7 @@ static bool is_way(const struct node *node, const struct link *env)
     case OP_IF:
         return node->a->single && is_way(node->b, env) && is_way(node->u.c, env);
     case OP_UP:
-        return is_way(node->a, env_up(env, node->level));
+        return is_way(node->a, eval_env_up(env, node->level));
     case OP_CONST:
     case OP_VAR:
     case OP_GLOBAL:
@@ -190,7 +190,7 @@ static bool modify_keyed(struct ev *ev, const struct node *node, const struct li
         struct rv_json from = rv_json_null(), to = rv_json_null();
         if ((node->b != NULL && !eval_one(ev, node->b, env, value, &from)) ||
             (node->u.c != NULL && !eval_one(ev, node->u.c, env, value, &to)) ||
-            !slice_key(ev, &from, &to, &change.key))
+            !value_slice_key(ev, &from, &to, &change.key))
             return false;
     }
     return modify_target(ev, env, value, &change, ret, ret_fate);
@@ -209,7 +209,7 @@ static bool way_step(struct ev *ev, const struct node *node, const struct link *
     if (node->op == OP_IDENTITY)
         return next->apply(ev, next, value, ret, ret_fate);
     if (node->op == OP_UP)
-        return way_modify(ev, node->a, env_up(env, node->level), value, next, ret, ret_fate);
+        return way_modify(ev, node->a, eval_env_up(env, node->level), value, next, ret, ret_fate);
     if (node->op == OP_IF)
         return eval_one(ev, node->a, env, value, &condition) &&
                way_modify(ev, value_truth(&condition) ? node->b : node->u.c, env, value, next, ret,
@@ -266,7 +266,7 @@ static bool paths_take(struct ev *ev, struct sink *sink, const struct item *item
     return true;
 }
 
-bool one_update(struct ev *ev, const struct node *node, const struct link *env,
+bool modify_one(struct ev *ev, const struct node *node, const struct link *env,
                 const struct rv_json *in, struct rv_json *ret)
 {
     struct change update = {.apply = apply_update, .node = node->b, .env = env};

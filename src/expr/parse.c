@@ -9,33 +9,33 @@ void parse_advance(struct parser *p)
     p->token = lex_next(&p->lexer);
 }
 
-bool at_sign(const struct parser *p, const char *sign)
+bool parse_at_sign(const struct parser *p, const char *sign)
 {
     return p->token.kind == TOKEN_SIGN && rv_str_is(p->token.text, sign);
 }
 
-bool at_name(const struct parser *p, const char *name)
+bool parse_at_name(const struct parser *p, const char *name)
 {
     return p->token.kind == TOKEN_NAME && rv_str_is(p->token.text, name);
 }
 
-bool take_sign(struct parser *p, const char *sign)
+bool parse_take_sign(struct parser *p, const char *sign)
 {
-    bool there = p->err == RV_OK && at_sign(p, sign);
+    bool there = p->err == RV_OK && parse_at_sign(p, sign);
     if (there)
         parse_advance(p);
     return there;
 }
 
-bool take_name(struct parser *p, const char *name)
+bool parse_take_name(struct parser *p, const char *name)
 {
-    bool there = p->err == RV_OK && at_name(p, name);
+    bool there = p->err == RV_OK && parse_at_name(p, name);
     if (there)
         parse_advance(p);
     return there;
 }
 
-void *unexpected(struct parser *p, const char *expected)
+void *parse_unexpected(struct parser *p, const char *expected)
 {
     const struct token *token = &p->token;
     if (token->kind == TOKEN_END)
@@ -48,19 +48,19 @@ void *unexpected(struct parser *p, const char *expected)
                       RV_STR_FMT(token->text), expected);
 }
 
-bool expect_sign(struct parser *p, const char *sign, const char *expected)
+bool parse_expect_sign(struct parser *p, const char *sign, const char *expected)
 {
-    if (take_sign(p, sign))
+    if (parse_take_sign(p, sign))
         return true;
-    unexpected(p, expected);
+    parse_unexpected(p, expected);
     return false;
 }
 
-bool expect_name(struct parser *p, const char *name, const char *expected)
+bool parse_expect_name(struct parser *p, const char *name, const char *expected)
 {
-    if (take_name(p, name))
+    if (parse_take_name(p, name))
         return true;
-    unexpected(p, expected);
+    parse_unexpected(p, expected);
     return false;
 }
 
@@ -90,7 +90,7 @@ static struct rv_json *keys_of(struct parser *p, const struct node *target, uint
 struct node *node_field(struct parser *p, size_t offset, struct node *target, struct rv_json key)
 {
     bool extend = target != NULL && target->op == OP_FIELDS && !target->optional &&
-                  !at_sign(p, "?");
+                  !parse_at_sign(p, "?");
     uint32_t count = extend ? target->count : 0;
     struct node *node = node_new(p, OP_FIELDS, offset);
     struct rv_json *keys = keys_of(p, target, count);
@@ -116,17 +116,17 @@ struct node *node_index(struct parser *p, size_t offset, struct node *target, st
 /* After "[" behind a term: "]", a key, or a slice. */
 static struct node *parse_brackets(struct parser *p, struct node *target, size_t offset)
 {
-    if (take_sign(p, "]"))
+    if (parse_take_sign(p, "]"))
         return node_pair(p, OP_ITERATE, offset, target, NULL);
-    struct node *from = at_sign(p, ":") ? NULL : parse_pipe(p);
+    struct node *from = parse_at_sign(p, ":") ? NULL : parse_pipe(p);
     if (p->err != RV_OK)
         return NULL;
-    if (from != NULL && take_sign(p, "]"))
+    if (from != NULL && parse_take_sign(p, "]"))
         return node_index(p, offset, target, from);
-    if (!expect_sign(p, ":", "\"]\" or \":\""))
+    if (!parse_expect_sign(p, ":", "\"]\" or \":\""))
         return NULL;
-    struct node *to = from != NULL && at_sign(p, "]") ? NULL : parse_pipe(p);
-    if (p->err != RV_OK || !expect_sign(p, "]", "\"]\" after the slice"))
+    struct node *to = from != NULL && parse_at_sign(p, "]") ? NULL : parse_pipe(p);
+    if (p->err != RV_OK || !parse_expect_sign(p, "]", "\"]\" after the slice"))
         return NULL;
     struct node *node = node_new(p, OP_SLICE, offset);
     if (node == NULL)
@@ -142,7 +142,7 @@ static struct node *parse_call(struct parser *p, struct rv_str name, size_t offs
 {
     struct node *kids[FUNCTION_PARAMS_MAX];
     uint32_t count = 0;
-    if (take_sign(p, "(")) {
+    if (parse_take_sign(p, "(")) {
         do {
             if (count == FUNCTION_PARAMS_MAX)
                 return parse_fail(p, RV_ERR_LIMIT, p->token.offset,
@@ -150,8 +150,8 @@ static struct node *parse_call(struct parser *p, struct rv_str name, size_t offs
             kids[count] = parse_pipe(p);
             if (kids[count++] == NULL)
                 return NULL;
-        } while (take_sign(p, ";"));
-        if (!expect_sign(p, ")", "\")\" or \";\" after an argument"))
+        } while (parse_take_sign(p, ";"));
+        if (!parse_expect_sign(p, ")", "\")\" or \";\" after an argument"))
             return NULL;
     }
     struct node **kept = RV_NEW_ARRAY(p->arena, struct node *, count + NATIVE_ARGS_MAX);
@@ -168,22 +168,22 @@ static struct node *parse_if(struct parser *p, size_t offset)
     if (node == NULL)
         return NULL;
     node->a = parse_pipe(p);
-    if (node->a == NULL || !expect_name(p, "then", "\"then\""))
+    if (node->a == NULL || !parse_expect_name(p, "then", "\"then\""))
         return NULL;
     node->b = parse_pipe(p);
     if (node->b == NULL)
         return NULL;
     size_t next = p->token.offset;
-    if (take_name(p, "elif")) {
+    if (parse_take_name(p, "elif")) {
         if (!parse_enter(p))
             return NULL;
         node->u.c = parse_if(p, next);
         p->nest--;
         return node_finish(p, node);
     }
-    node->u.c = take_name(p, "else") ? parse_pipe(p)
-                                     : node_finish(p, node_new(p, OP_IDENTITY, next));
-    if (node->u.c == NULL || !expect_name(p, "end", "\"end\" of the \"if\""))
+    node->u.c = parse_take_name(p, "else") ? parse_pipe(p)
+                                           : node_finish(p, node_new(p, OP_IDENTITY, next));
+    if (node->u.c == NULL || !parse_expect_name(p, "end", "\"end\" of the \"if\""))
         return NULL;
     return node_finish(p, node);
 }
@@ -191,7 +191,8 @@ static struct node *parse_if(struct parser *p, size_t offset)
 static struct node *parse_try(struct parser *p, size_t offset)
 {
     struct node *body = parse_postfix(p, false);
-    struct node *handler = body != NULL && take_name(p, "catch") ? parse_postfix(p, false) : NULL;
+    struct node *handler = body != NULL && parse_take_name(p, "catch") ? parse_postfix(p, false)
+                                                                       : NULL;
     return node_pair(p, OP_TRY, offset, body, handler);
 }
 
@@ -236,7 +237,7 @@ static struct node *parse_parens(struct parser *p)
 {
     parse_advance(p);
     struct node *inner = parse_pipe(p);
-    return inner != NULL && expect_sign(p, ")", "\")\"") ? inner : NULL;
+    return inner != NULL && parse_expect_sign(p, ")", "\")\"") ? inner : NULL;
 }
 
 /* After "." alone: a quoted key, brackets, or the input itself. */
@@ -245,7 +246,7 @@ static struct node *parse_dot(struct parser *p, size_t offset)
     parse_advance(p);
     if (p->token.kind == TOKEN_QUOTE)
         return node_index(p, offset, NULL, parse_string(p, RV_STR("@text"), p->token.offset));
-    if (take_sign(p, "["))
+    if (parse_take_sign(p, "["))
         return parse_brackets(p, NULL, offset);
     return node_finish(p, node_new(p, OP_IDENTITY, offset));
 }
@@ -262,17 +263,17 @@ static struct node *parse_recurse(struct parser *p, size_t offset)
 
 static struct node *parse_sign(struct parser *p, size_t offset)
 {
-    if (at_sign(p, "."))
+    if (parse_at_sign(p, "."))
         return parse_dot(p, offset);
-    if (at_sign(p, ".."))
+    if (parse_at_sign(p, ".."))
         return parse_advance(p), parse_recurse(p, offset);
-    if (at_sign(p, "("))
+    if (parse_at_sign(p, "("))
         return parse_parens(p);
-    if (at_sign(p, "["))
+    if (parse_at_sign(p, "["))
         return parse_array(p, offset);
-    if (at_sign(p, "{"))
+    if (parse_at_sign(p, "{"))
         return parse_advance(p), parse_object(p, offset);
-    return unexpected(p, "a value");
+    return parse_unexpected(p, "a value");
 }
 
 static struct node *parse_term(struct parser *p)
@@ -302,7 +303,7 @@ static struct node *parse_term(struct parser *p)
     case TOKEN_UNKNOWN:
         break;
     }
-    return unexpected(p, "a value");
+    return parse_unexpected(p, "a value");
 }
 
 /* ".name", ".[...]" and "[...]" behind a term; NULL without failure when there is none. */
@@ -313,25 +314,25 @@ static struct node *parse_access(struct parser *p, struct node *term, size_t off
         parse_advance(p);
         return node_field(p, offset, term, rv_json_of_str(text));
     }
-    if (take_sign(p, "["))
+    if (parse_take_sign(p, "["))
         return parse_brackets(p, term, offset);
-    if (!take_sign(p, "."))
+    if (!parse_take_sign(p, "."))
         return NULL;
-    if (take_sign(p, "["))
+    if (parse_take_sign(p, "["))
         return parse_brackets(p, term, offset);
     if (p->token.kind == TOKEN_QUOTE)
         return node_index(p, offset, term, parse_string(p, RV_STR("@text"), p->token.offset));
-    return unexpected(p, "a name after \".\"");
+    return parse_unexpected(p, "a name after \".\"");
 }
 
 /* "?" behind an access forgives this access alone; behind anything else it is a try. */
 static struct node *parse_accesses(struct parser *p)
 {
-    bool is_access = p->token.kind == TOKEN_FIELD || at_sign(p, ".");
+    bool is_access = p->token.kind == TOKEN_FIELD || parse_at_sign(p, ".");
     struct node *term = parse_term(p);
     while (term != NULL) {
         size_t offset = p->token.offset;
-        if (take_sign(p, "?")) {
+        if (parse_take_sign(p, "?")) {
             if (is_access && term->op != OP_IDENTITY) {
                 term->optional = true;
                 term = node_finish(p, term);
@@ -355,7 +356,7 @@ struct node *parse_postfix(struct parser *p, bool may_bind)
     if (!parse_enter(p))
         return NULL;
     struct node *term = parse_accesses(p);
-    if (term != NULL && may_bind && take_name(p, "as"))
+    if (term != NULL && may_bind && parse_take_name(p, "as"))
         term = parse_as(p, term);
     p->nest--;
     return term;
@@ -453,7 +454,7 @@ static struct node *parse_negative(struct parser *p)
 
 static struct node *parse_operators(struct parser *p, unsigned strength_min)
 {
-    struct node *left = at_sign(p, "-") ? parse_negative(p) : parse_postfix(p, true);
+    struct node *left = parse_at_sign(p, "-") ? parse_negative(p) : parse_postfix(p, true);
     const struct operator_row *before = NULL;
     while (left != NULL) {
         const struct operator_row *row = operator_here(p);
@@ -504,7 +505,7 @@ struct node *parse_piped(struct parser *p, bool may_comma)
 {
     size_t offset = p->token.offset;
     struct node *left = parse_binary(p, may_comma ? STRENGTH_ANY : STRENGTH_NO_COMMA);
-    if (left == NULL || !at_sign(p, "|"))
+    if (left == NULL || !parse_at_sign(p, "|"))
         return left;
     parse_advance(p);
     if (!parse_enter(p))
@@ -516,7 +517,7 @@ struct node *parse_piped(struct parser *p, bool may_comma)
 
 struct node *parse_pipe(struct parser *p)
 {
-    if (!take_name(p, "def"))
+    if (!parse_take_name(p, "def"))
         return parse_piped(p, true);
     if (!parse_enter(p))
         return NULL;

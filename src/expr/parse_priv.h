@@ -50,16 +50,16 @@ struct parser {
 
 /* parse.c: tokens, operators, terms. */
 void parse_advance(struct parser *p);
-bool at_sign(const struct parser *p, const char *sign);
-bool at_name(const struct parser *p, const char *name);
+bool parse_at_sign(const struct parser *p, const char *sign);
+bool parse_at_name(const struct parser *p, const char *name);
 /* Passes the sign or name if it stands here. */
-bool take_sign(struct parser *p, const char *sign);
-bool take_name(struct parser *p, const char *name);
+bool parse_take_sign(struct parser *p, const char *sign);
+bool parse_take_name(struct parser *p, const char *name);
 /* As take, and a fault that says what was `expected` if it does not. */
-bool expect_sign(struct parser *p, const char *sign, const char *expected);
-bool expect_name(struct parser *p, const char *name, const char *expected);
+bool parse_expect_sign(struct parser *p, const char *sign, const char *expected);
+bool parse_expect_name(struct parser *p, const char *name, const char *expected);
 /* A fault at the token that stands where something else was expected; NULL. */
-void *unexpected(struct parser *p, const char *expected);
+void *parse_unexpected(struct parser *p, const char *expected);
 /* One level deeper, or false; the caller takes it back with nest--. */
 bool parse_enter(struct parser *p);
 struct node *parse_pipe(struct parser *p);

@@ -75,7 +75,7 @@ static bool put_member(struct ev *ev, const struct rv_json *object, const struct
 static bool put_item(struct ev *ev, const struct rv_json *array, double at,
                      const struct rv_json *new, struct rv_json *ret)
 {
-    double index = whole_index(array->len, at);
+    double index = value_whole_index(array->len, at);
     if (isnan(at))
         return ev_raise(ev, "Cannot set array element at NaN index");
     if (index < 0)
@@ -108,7 +108,8 @@ static bool slice_part(struct ev *ev, const struct rv_json *array, const struct 
     static const struct rv_json none = {.type = RV_JSON_NULL};
     const struct rv_json *from = value_get(ev, key, RV_STR("start"));
     const struct rv_json *to = value_get(ev, key, RV_STR("end"));
-    return slice_bounds(ev, array->len, from ? from : &none, to ? to : &none, ret_from, ret_to);
+    return value_slice_bounds(ev, array->len, from ? from : &none, to ? to : &none, ret_from,
+                              ret_to);
 }
 
 static bool put_slice(struct ev *ev, const struct rv_json *array, const struct rv_json *key,
@@ -195,7 +196,7 @@ static bool mark_gone(struct ev *ev, const struct rv_json *value, const struct r
         return ev_spend(ev, value->len / 8);
     }
     if (value->type == RV_JSON_ARRAY && key->type == RV_JSON_NUMBER) {
-        double at = whole_index(value->len, value_real(key));
+        double at = value_whole_index(value->len, value_real(key));
         if (at >= 0 && at < value->len)
             gone[(size_t)at] = true;
         return true;

@@ -122,7 +122,7 @@ static enum rv_err fault_raised(struct ev *ev, struct rv_expr_fault *fault)
         return RV_ERR_LIMIT;
     fault->value = ev->raised;
     fault->message = value_str(&ev->raised);
-    if (ev->raised.type != RV_JSON_STRING && !value_text(ev, &ev->raised, &fault->message))
+    if (ev->raised.type != RV_JSON_STRING && !text_of_value(ev, &ev->raised, &fault->message))
         return RV_ERR_LIMIT;
     return RV_ERR_INVALID;
 }

@@ -8,7 +8,7 @@
 #include <math.h>
 
 /* The buffer stands on the arena and has all the room it will need, so it never grows. */
-bool value_text(struct ev *ev, const struct rv_json *value, struct rv_str *ret_json)
+bool text_of_value(struct ev *ev, const struct rv_json *value, struct rv_str *ret_json)
 {
     size_t bytes;
     if (!value_measure(ev, value, RV_JSON_NESTING_MAX, &bytes) || !ev_spend(ev, bytes / 8))
@@ -29,7 +29,7 @@ bool native_tojson(struct ev *ev, const struct rv_json *in, const struct rv_json
 {
     struct rv_str text;
     (void)args;
-    if (!value_text(ev, in, &text))
+    if (!text_of_value(ev, in, &text))
         return false;
     *ret = rv_json_of_str(text);
     return true;

@@ -332,7 +332,7 @@ const struct rv_json *value_get(struct ev *ev, const struct rv_json *object, str
 }
 
 /* A part of an index is cut off; NaN is nowhere, since it is neither below nor above anything. */
-double whole_index(double len, double at)
+double value_whole_index(double len, double at)
 {
     double index = trunc(at);
     return index < 0 ? index + len : index;
@@ -341,7 +341,7 @@ double whole_index(double len, double at)
 /* The length if there is no such item. */
 static uint32_t array_index(const struct rv_json *array, double at)
 {
-    double index = whole_index(array->len, at);
+    double index = value_whole_index(array->len, at);
     return index >= 0 && index < array->len ? (uint32_t)index : array->len;
 }
 
@@ -413,8 +413,8 @@ static bool is_bound(const struct rv_json *bound)
     return bound->type == RV_JSON_NULL || bound->type == RV_JSON_NUMBER;
 }
 
-bool slice_bounds(struct ev *ev, size_t len, const struct rv_json *from, const struct rv_json *to,
-                  size_t *ret_from, size_t *ret_to)
+bool value_slice_bounds(struct ev *ev, size_t len, const struct rv_json *from,
+                        const struct rv_json *to, size_t *ret_from, size_t *ret_to)
 {
     if (!is_bound(from) || !is_bound(to))
         return ev_raise(ev, "Start and end indices of an array slice must be numbers");
@@ -441,7 +441,7 @@ bool value_slice(struct ev *ev, const struct rv_json *value, const struct rv_jso
     if (value->type == RV_JSON_STRING) {
         struct rv_str text = value_str(value);
         if (!ev_spend(ev, text.len / 8) ||
-            !slice_bounds(ev, utf8_count(text), from, to, &start, &end))
+            !value_slice_bounds(ev, utf8_count(text), from, to, &start, &end))
             return false;
         start = utf8_offset(text, start);
         end = utf8_offset(text, end);
@@ -450,14 +450,14 @@ bool value_slice(struct ev *ev, const struct rv_json *value, const struct rv_jso
     }
     if (value->type != RV_JSON_ARRAY)
         return ev_raise(ev, "Cannot index %s with object", value_kind(value));
-    if (!slice_bounds(ev, value->len, from, to, &start, &end))
+    if (!value_slice_bounds(ev, value->len, from, to, &start, &end))
         return false;
     *ret = ev_array(ev, value->u.items + start, end - start);
     return true;
 }
 
-bool slice_key(struct ev *ev, const struct rv_json *from, const struct rv_json *to,
-               struct rv_json *ret)
+bool value_slice_key(struct ev *ev, const struct rv_json *from, const struct rv_json *to,
+                     struct rv_json *ret)
 {
     struct rv_json_member *members = ev_take(ev, 2 * sizeof *members);
     if (members == NULL)

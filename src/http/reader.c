@@ -51,7 +51,7 @@ bool rv_http_reader_idle(struct rv_http_reader *r)
     return true;
 }
 
-struct line {
+struct head_line {
     struct rv_str text; /* without CR LF */
     bool whole;
 };
@@ -59,7 +59,7 @@ struct line {
 /* Moves input to the line in hand, which has at most `bytes_max` bytes without its CR LF. False:
  * refused, with `status` and `detail` where it is longer. */
 static bool line_gather(struct rv_http_reader *r, struct rv_str *in, size_t bytes_max,
-                        struct rv_http_refusal longer, struct line *ret)
+                        struct rv_http_refusal longer, struct head_line *ret)
 {
     size_t room = bytes_max + 2 - (r->head.len - r->line_at);
     size_t len = in->len < room ? in->len : room;
@@ -70,14 +70,14 @@ static bool line_gather(struct rv_http_reader *r, struct rv_str *in, size_t byte
     if (r->head.failed != RV_OK)
         return reader_refuse(r, 503, no_memory);
     *in = (struct rv_str){in->at + len, in->len - len};
-    *ret = (struct line){RV_STR_NONE, false};
+    *ret = (struct head_line){RV_STR_NONE, false};
     if (end == NULL)
         return len < room || reader_refuse(r, longer.status, longer.detail);
     const char *line = r->head.at + r->line_at;
     size_t line_len = r->head.len - r->line_at;
     if (line_len < 2 || line[line_len - 2] != '\r')
         return reader_refuse(r, 400, "a line ends with LF alone; end each line with CR LF");
-    *ret = (struct line){{line, line_len - 2}, true};
+    *ret = (struct head_line){{line, line_len - 2}, true};
     return true;
 }
 
@@ -114,7 +114,7 @@ static bool head_feed(struct rv_http_reader *r, struct rv_str *in)
     static const struct rv_http_refusal long_target = {
         414, "the request line is too long; the maximum URL has 8000 bytes"};
     static const struct rv_http_refusal long_fields = {431, "the headers exceed 16 KiB in total"};
-    struct line line;
+    struct head_line line;
     bool first = r->state == READER_LINE;
     size_t used = first ? 0 : r->fields_bytes + 2;
     if (used > RV_HTTP_FIELDS_BYTES_MAX)
@@ -204,7 +204,7 @@ static bool chunk_feed(struct rv_http_reader *r, struct rv_str *in)
         400, "the trailers and chunk extensions exceed 16 KiB in total"};
     bool end = r->state == READER_CHUNK_END, size = r->state == READER_CHUNK_LINE;
     size_t left = RV_HTTP_CHUNK_EXTRA_BYTES_MAX - r->extra_bytes;
-    struct line line;
+    struct head_line line;
     if (!end && !size && left < 2)
         return reader_refuse(r, much.status, much.detail);
     size_t bytes_max = end ? 0 : size ? RV_HTTP_CHUNK_LINE_BYTES_MAX : left - 2;

@@ -40,15 +40,15 @@ static bool pairs_init(struct json_pairs *pairs, struct json_walk *walk, const s
     /* The order costs up to about four looks at each member. */
     if (!spend(walk, 4 * ((int64_t)a->len + b->len)))
         return false;
-    json_order_init(&pairs->a, a);
-    json_order_init(&pairs->b, b);
+    rv_json_order_init(&pairs->a, a);
+    rv_json_order_init(&pairs->b, b);
     return true;
 }
 
 static void pairs_done(struct json_pairs *pairs)
 {
-    json_order_done(&pairs->a);
-    json_order_done(&pairs->b);
+    rv_json_order_done(&pairs->a);
+    rv_json_order_done(&pairs->b);
 }
 
 static bool values_equal(struct json_walk *walk, const struct rv_json *a, const struct rv_json *b);
@@ -76,7 +76,7 @@ static bool objects_equal(struct json_walk *walk, const struct rv_json *a, const
     if (!equal)
         return false;
     for (uint32_t i = 0; i < a->len && equal; i++)
-        equal = members_equal(walk, json_order_next(&pairs.a), json_order_next(&pairs.b));
+        equal = members_equal(walk, rv_json_order_next(&pairs.a), rv_json_order_next(&pairs.b));
     pairs_done(&pairs);
     return equal;
 }
@@ -152,8 +152,8 @@ static int objects_compare(struct json_walk *walk, const struct rv_json *a, cons
     if (!pairs_init(&pairs, walk, a, b))
         return 0;
     for (;;) {
-        const struct rv_json_member *x = json_order_next(&pairs.a);
-        const struct rv_json_member *y = json_order_next(&pairs.b);
+        const struct rv_json_member *x = rv_json_order_next(&pairs.a);
+        const struct rv_json_member *y = rv_json_order_next(&pairs.b);
         if (x == NULL || y == NULL) {
             by_key = (x != NULL) - (y != NULL);
             break;

@@ -79,7 +79,7 @@ static const double powers_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6, 
 enum { EXACT_POWER_MAX = 22 }; /* larger powers of ten are no doubles */
 #define EXACT_INTEGER_MAX (INT64_C(1) << 53)
 
-double json_real_of_text(struct rv_str text)
+double rv_json_real_of_text(struct rv_str text)
 {
     struct decimal decimal = decimal_of_text(text);
     bool small = decimal.exact && decimal.mantissa <= EXACT_INTEGER_MAX;
@@ -258,7 +258,7 @@ static size_t digits_write(const struct digits *digits, char *to)
            (size_t)snprintf(to + len, JSON_REAL_TEXT_BYTES - 1 - len, "e%d", digits->exponent);
 }
 
-struct rv_str json_text_of_real(double real, char text[static JSON_REAL_TEXT_BYTES])
+struct rv_str rv_json_text_of_real(double real, char text[static JSON_REAL_TEXT_BYTES])
 {
     struct digits digits = {.at = "0", .count = 1};
     size_t len = 0;
@@ -341,7 +341,7 @@ static struct rv_str number_text(const struct rv_json *number, char text[JSON_RE
     if (!number->computed)
         return (struct rv_str){number->u.text, number->len};
     if (!json_is_written_as_int(number->u.real))
-        return json_text_of_real(number->u.real, text);
+        return rv_json_text_of_real(number->u.real, text);
     int len = snprintf(text, JSON_REAL_TEXT_BYTES, "%lld", (long long)number->u.real);
     return (struct rv_str){text, (size_t)len};
 }

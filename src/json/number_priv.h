@@ -9,10 +9,10 @@
 enum { JSON_REAL_TEXT_BYTES = 40 };
 
 /* The nearest double; infinite when the text is beyond all of them. */
-double json_real_of_text(struct rv_str text);
+double rv_json_real_of_text(struct rv_str text);
 /* The fewest digits that read back as the same double. Not for NaN and infinities, nor for what is
  * written as an integer. */
-struct rv_str json_text_of_real(double real, char text[static JSON_REAL_TEXT_BYTES]);
+struct rv_str rv_json_text_of_real(double real, char text[static JSON_REAL_TEXT_BYTES]);
 
 /* All its digits are written: it is short enough for that. */
 static inline bool json_is_written_as_int(double real)

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-struct json_sort_entry json_sort_entry_of(const struct rv_json_member *member)
+struct json_sort_entry rv_json_sort_entry_of(const struct rv_json_member *member)
 {
     uint64_t prefix = 0;
     for (uint32_t i = 0; i < 8; i++) {
@@ -39,7 +39,7 @@ static void merge(const struct json_sort_entry *in, struct json_sort_entry *out,
     }
 }
 
-void json_sort(struct json_sort_entry *entries, struct json_sort_entry *spare, size_t count)
+void rv_json_sort(struct json_sort_entry *entries, struct json_sort_entry *spare, size_t count)
 {
     struct json_sort_entry *in = entries;
     struct json_sort_entry *out = spare;
@@ -59,7 +59,7 @@ void json_sort(struct json_sort_entry *entries, struct json_sort_entry *spare, s
         memcpy(entries, in, count * sizeof *entries);
 }
 
-void json_order_init(struct json_order *order, const struct rv_json *object)
+void rv_json_order_init(struct json_order *order, const struct rv_json *object)
 {
     *order = (struct json_order){.object = object};
     if (object->len <= JSON_SMALL_OBJECT)
@@ -68,11 +68,11 @@ void json_order_init(struct json_order *order, const struct rv_json *object)
     if (order->sorted == NULL)
         return;
     for (uint32_t i = 0; i < object->len; i++)
-        order->sorted[i] = json_sort_entry_of(&object->u.members[i]);
-    json_sort(order->sorted, order->sorted + object->len, object->len);
+        order->sorted[i] = rv_json_sort_entry_of(&object->u.members[i]);
+    rv_json_sort(order->sorted, order->sorted + object->len, object->len);
 }
 
-void json_order_done(struct json_order *order)
+void rv_json_order_done(struct json_order *order)
 {
     free(order->sorted);
 }
@@ -90,7 +90,7 @@ static const struct rv_json_member *next_larger(const struct json_order *order)
     return next;
 }
 
-const struct rv_json_member *json_order_next(struct json_order *order)
+const struct rv_json_member *rv_json_order_next(struct json_order *order)
 {
     if (order->taken == order->object->len)
         return NULL;

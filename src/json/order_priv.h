@@ -20,15 +20,15 @@ struct json_order {
 
 enum { JSON_SMALL_OBJECT = 16 };
 
-void json_order_init(struct json_order *order, const struct rv_json *object);
-void json_order_done(struct json_order *order);
+void rv_json_order_init(struct json_order *order, const struct rv_json *object);
+void rv_json_order_done(struct json_order *order);
 /* The next member; NULL at the end. */
-const struct rv_json_member *json_order_next(struct json_order *order);
+const struct rv_json_member *rv_json_order_next(struct json_order *order);
 
-/* Sorts `count` entries made by json_sort_entry_of; `spare` has room for as many more. Merge sort:
- * n log n whatever the keys are, since strangers choose them. */
-void json_sort(struct json_sort_entry *entries, struct json_sort_entry *spare, size_t count);
-struct json_sort_entry json_sort_entry_of(const struct rv_json_member *member);
+/* Sorts `count` entries made by rv_json_sort_entry_of; `spare` has room for as many more. A merge
+ * sort: n log n whatever the keys are, since strangers choose them. */
+void rv_json_sort(struct json_sort_entry *entries, struct json_sort_entry *spare, size_t count);
+struct json_sort_entry rv_json_sort_entry_of(const struct rv_json_member *member);
 
 static inline struct rv_str json_key(const struct rv_json_member *member)
 {

@@ -96,7 +96,7 @@ static inline const char *space_end(const char *at, const char *end)
 static inline const char *read_string(struct json_reader *reader, const char *at, bool build)
 {
     bool escaped;
-    const char *quote = json_string_end(&reader->failure, at, reader->end, &escaped);
+    const char *quote = rv_json_string_end(&reader->failure, at, reader->end, &escaped);
     if (quote == NULL)
         return NULL;
     if (build) {
@@ -105,7 +105,7 @@ static inline const char *read_string(struct json_reader *reader, const char *at
             char *to = rv_arena_bytes(reader->arena, text.len);
             if (to == NULL)
                 return fail_full(reader, at);
-            text = (struct rv_str){to, json_unescape(at, quote, to)};
+            text = (struct rv_str){to, rv_json_unescape(at, quote, to)};
         }
         if (!push(reader, rv_json_of_str(text)))
             return fail_full(reader, at);
@@ -128,7 +128,7 @@ static const char *read_literal(struct json_reader *reader, const char *at, bool
         value = rv_json_bool(false);
     }
     if (len == 0)
-        return json_fail(&reader->failure, at, "expected a value");
+        return rv_json_fail(&reader->failure, at, "expected a value");
     if (build && !push(reader, value))
         return fail_full(reader, at);
     return at + len;
@@ -136,7 +136,7 @@ static const char *read_literal(struct json_reader *reader, const char *at, bool
 
 static inline const char *read_number(struct json_reader *reader, const char *at, bool build)
 {
-    const char *end = json_number_end(&reader->failure, at, reader->end);
+    const char *end = rv_json_number_end(&reader->failure, at, reader->end);
     if (end != NULL && build) {
         struct rv_json number = {
             .type = RV_JSON_NUMBER, .len = (uint32_t)(end - at), .u = {.text = at}};
@@ -150,13 +150,13 @@ static inline const char *read_number(struct json_reader *reader, const char *at
 static inline const char *read_key(struct json_reader *reader, const char *at, bool build)
 {
     if (at == reader->end || *at != '"')
-        return json_fail(&reader->failure, at, "expected a key in double quotes");
+        return rv_json_fail(&reader->failure, at, "expected a key in double quotes");
     at = read_string(reader, at + 1, build);
     if (at == NULL)
         return NULL;
     at = space_end(at, reader->end);
     if (at == reader->end || *at != ':')
-        return json_fail(&reader->failure, at, "expected ':' after the key");
+        return rv_json_fail(&reader->failure, at, "expected ':' after the key");
     return space_end(at + 1, reader->end);
 }
 
@@ -207,8 +207,8 @@ static uint32_t repeated_in_large(struct json_sort_entry *entries,
                                   const struct rv_json_member *members, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        entries[i] = json_sort_entry_of(&members[i]);
-    json_sort(entries, entries + count, count);
+        entries[i] = rv_json_sort_entry_of(&members[i]);
+    rv_json_sort(entries, entries + count, count);
     for (uint32_t i = 1; i < count; i++)
         if (entries[i - 1].prefix == entries[i].prefix &&
             rv_str_eq(json_key(entries[i - 1].member), json_key(entries[i].member)))
@@ -233,8 +233,8 @@ static bool keys_differ(struct json_reader *reader, const struct json_frame *fra
     }
     if (repeated == count)
         return true;
-    json_fail(&reader->failure, key_place(reader->start + frame->offset, reader->end, repeated),
-              "duplicate key in this object");
+    rv_json_fail(&reader->failure, key_place(reader->start + frame->offset, reader->end, repeated),
+                 "duplicate key in this object");
     return false;
 }
 
@@ -292,15 +292,15 @@ static inline const char *read_after_value(struct json_reader *reader, const cha
     while (reader->depth > 0) {
         bool in_object = reader->frames[reader->depth - 1].is_object;
         if (at == reader->end)
-            return json_fail(&reader->failure, at,
-                             in_object ? "the object is not closed" : "the array is not closed");
+            return rv_json_fail(&reader->failure, at,
+                                in_object ? "the object is not closed" : "the array is not closed");
         if (*at == ',') {
             at = space_end(at + 1, reader->end);
             return in_object ? read_key(reader, at, build) : at;
         }
         if (*at != (in_object ? '}' : ']'))
-            return json_fail(&reader->failure, at,
-                             in_object ? "expected ',' or '}'" : "expected ',' or ']'");
+            return rv_json_fail(&reader->failure, at,
+                                in_object ? "expected ',' or '}'" : "expected ',' or ']'");
         at = close_container(reader, at, build);
         if (at == NULL)
             return NULL;
@@ -315,7 +315,7 @@ static inline const char *read_value(struct json_reader *reader, const char *at,
 {
     *ret_opened = false;
     if (at == reader->end)
-        return json_fail(&reader->failure, at, "expected a value");
+        return rv_json_fail(&reader->failure, at, "expected a value");
     char c = *at;
     if (c == '"')
         return read_string(reader, at + 1, build);
@@ -336,8 +336,8 @@ static inline __attribute__((always_inline)) void read_text(struct json_reader *
 {
     const char *at = space_end(reader->start, reader->end);
     if (reader->end - at >= 3 && memcmp(at, "\xef\xbb\xbf", 3) == 0) {
-        json_fail(&reader->failure, at,
-                  "unexpected byte order mark; save the text as UTF-8 without it");
+        rv_json_fail(&reader->failure, at,
+                     "unexpected byte order mark; save the text as UTF-8 without it");
         return;
     }
     do {
@@ -347,7 +347,7 @@ static inline __attribute__((always_inline)) void read_text(struct json_reader *
             at = read_after_value(reader, at, build);
     } while (at != NULL && reader->depth > 0);
     if (at != NULL && at != reader->end)
-        json_fail(&reader->failure, at, "unexpected text after the value");
+        rv_json_fail(&reader->failure, at, "unexpected text after the value");
 }
 
 static void fault_fill(const struct json_reader *reader, struct rv_json_fault *ret_fault)

@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-const char *json_fail(struct json_failure *failure, const char *at, const char *message)
+const char *rv_json_fail(struct json_failure *failure, const char *at, const char *message)
 {
     *failure = (struct json_failure){RV_ERR_INVALID, at, message};
     return NULL;
@@ -49,32 +49,34 @@ static bool is_low_surrogate(int unit)
 static const char *escape_end(struct json_failure *failure, const char *at, const char *end)
 {
     if (end - at < 2)
-        return json_fail(failure, end, "the string is not closed");
+        return rv_json_fail(failure, end, "the string is not closed");
     if (at[1] == 'u') {
         int unit = hex4(at + 2, end);
         if (unit < 0)
-            return json_fail(failure, at, "expected four hex digits after \\u");
+            return rv_json_fail(failure, at, "expected four hex digits after \\u");
         if (is_low_surrogate(unit))
-            return json_fail(failure, at, "a low surrogate must follow a high surrogate");
+            return rv_json_fail(failure, at, "a low surrogate must follow a high surrogate");
         if (!is_high_surrogate(unit))
             return at + 6;
         if (end - at < 12 || at[6] != '\\' || at[7] != 'u' || !is_low_surrogate(hex4(at + 8, end)))
-            return json_fail(failure, at, "a high surrogate must be followed by a low surrogate");
+            return rv_json_fail(failure, at,
+                                "a high surrogate must be followed by a low surrogate");
         return at + 12;
     }
     if (at[1] == '\0' || strchr("\"\\/bfnrt", at[1]) == NULL)
-        return json_fail(failure, at, "unknown escape: only \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u");
+        return rv_json_fail(failure, at,
+                            "unknown escape: only \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\u");
     return at + 2;
 }
 
-const char *json_string_end(struct json_failure *failure, const char *at, const char *end,
-                            bool *ret_escaped)
+const char *rv_json_string_end(struct json_failure *failure, const char *at, const char *end,
+                               bool *ret_escaped)
 {
     *ret_escaped = false;
     for (;;) {
         at = json_plain_end(at, end);
         if (at == end)
-            return json_fail(failure, at, "the string is not closed");
+            return rv_json_fail(failure, at, "the string is not closed");
         if (*at == '"')
             return at;
         if (*at == '\\') {
@@ -83,12 +85,12 @@ const char *json_string_end(struct json_failure *failure, const char *at, const 
             if (at == NULL)
                 return NULL;
         } else if ((unsigned char)*at < 0x20) {
-            return json_fail(failure, at, "control character in a string: write it as \\u00XX");
+            return rv_json_fail(failure, at, "control character in a string: write it as \\u00XX");
         }
         while (at != end && (unsigned char)*at >= 0x80) {
             size_t len = rv_utf8_len(at, end);
             if (len == 0)
-                return json_fail(failure, at, "invalid UTF-8");
+                return rv_json_fail(failure, at, "invalid UTF-8");
             at += len;
         }
     }
@@ -133,7 +135,7 @@ static char unescaped_char(char c)
     }
 }
 
-size_t json_unescape(const char *at, const char *end, char *to)
+size_t rv_json_unescape(const char *at, const char *end, char *to)
 {
     char *first = to;
     while (at != end) {
@@ -167,21 +169,21 @@ static const char *digits_end(const char *at, const char *end)
     return at;
 }
 
-const char *json_number_end(struct json_failure *failure, const char *at, const char *end)
+const char *rv_json_number_end(struct json_failure *failure, const char *at, const char *end)
 {
     if (*at == '-')
         at++;
     const char *whole = at;
     at = digits_end(at, end);
     if (at == whole)
-        return json_fail(failure, at, "expected a digit");
+        return rv_json_fail(failure, at, "expected a digit");
     if (*whole == '0' && at - whole > 1)
-        return json_fail(failure, whole, "a number must not begin with 0");
+        return rv_json_fail(failure, whole, "a number must not begin with 0");
     if (at != end && *at == '.') {
         const char *fraction = ++at;
         at = digits_end(at, end);
         if (at == fraction)
-            return json_fail(failure, at, "expected a digit after the decimal point");
+            return rv_json_fail(failure, at, "expected a digit after the decimal point");
     }
     if (at != end && (*at == 'e' || *at == 'E')) {
         at++;
@@ -190,7 +192,7 @@ const char *json_number_end(struct json_failure *failure, const char *at, const 
         const char *exponent = at;
         at = digits_end(at, end);
         if (at == exponent)
-            return json_fail(failure, at, "expected a digit in the exponent");
+            return rv_json_fail(failure, at, "expected a digit in the exponent");
     }
     return at;
 }

@@ -12,19 +12,19 @@ struct json_failure {
 };
 
 /* Notes the failure and gives NULL, so that a reader can end with it. */
-const char *json_fail(struct json_failure *failure, const char *at, const char *message);
+const char *rv_json_fail(struct json_failure *failure, const char *at, const char *message);
 
 /* The functions below read from `at`, never from `end` on, and give the byte after what they
  * read, or NULL with *failure filled. */
 
 /* From the byte after the opening quote to the closing quote itself. */
-const char *json_string_end(struct json_failure *failure, const char *at, const char *end,
-                            bool *ret_escaped);
+const char *rv_json_string_end(struct json_failure *failure, const char *at, const char *end,
+                               bool *ret_escaped);
 /* From the first byte, which is a digit or a minus sign. */
-const char *json_number_end(struct json_failure *failure, const char *at, const char *end);
-/* Writes what the string token [at, end) stands for, which was read by json_string_end, and gives
- * the number of bytes: never more than the token has. */
-size_t json_unescape(const char *at, const char *end, char *to);
+const char *rv_json_number_end(struct json_failure *failure, const char *at, const char *end);
+/* Writes the text of the string token [at, end), which rv_json_string_end has read, and returns the
+ * number of bytes: never more than the token has. */
+size_t rv_json_unescape(const char *at, const char *end, char *to);
 
 #define JSON_BYTES(b) (UINT64_C(0x0101010101010101) * (b))
 

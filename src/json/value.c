@@ -44,7 +44,7 @@ double rv_json_real(const struct rv_json *value)
         return 0;
     if (value->computed)
         return value->u.real;
-    return json_real_of_text((struct rv_str){value->u.text, value->len});
+    return rv_json_real_of_text((struct rv_str){value->u.text, value->len});
 }
 
 const struct rv_json *rv_json_get(const struct rv_json *object, struct rv_str key)

@@ -77,7 +77,7 @@ static void write_number(struct rv_buf *buf, const struct rv_json *number)
     if (json_is_written_as_int(real))
         rv_buf_add_int(buf, (int64_t)real);
     else
-        rv_buf_add_str(buf, json_text_of_real(real, text));
+        rv_buf_add_str(buf, rv_json_text_of_real(real, text));
 }
 
 /* One level of a tree; recursion is bounded by RV_JSON_NESTING_MAX. */
@@ -100,15 +100,15 @@ static void write_sorted(struct json_writer *writer, const struct rv_json *objec
 {
     struct json_order order;
     const struct rv_json_member *member;
-    json_order_init(&order, object);
-    for (bool first = true; (member = json_order_next(&order)) != NULL; first = false) {
+    rv_json_order_init(&order, object);
+    for (bool first = true; (member = rv_json_order_next(&order)) != NULL; first = false) {
         if (!first)
             rv_buf_add_char(writer->buf, ',');
         write_member(writer, member);
         if (writer->buf->failed != RV_OK)
             break;
     }
-    json_order_done(&order);
+    rv_json_order_done(&order);
 }
 
 static void write_container(struct json_writer *writer, const struct rv_json *value)

@@ -9,14 +9,14 @@
 
 enum { ORIGIN_BYTES = 320 };
 
-struct entry {
+struct egress_entry {
     struct rv_target target; /* owned; of a wildcard, with `any` for its star */
     bool all;                /* `*` */
     bool below;              /* `*.example.com` */
 };
 
 struct rv_egress {
-    struct entry *entries; /* owned */
+    struct egress_entry *entries; /* owned */
     size_t count;
     size_t room;
 };
@@ -67,7 +67,7 @@ static size_t scheme_len(struct rv_str text)
 }
 
 /* Parses the entry with a host in the place of the star, which no URL can hold. */
-static enum rv_err entry_parse(struct entry *entry, struct rv_str text, char *why)
+static enum rv_err entry_parse(struct egress_entry *entry, struct rv_str text, char *why)
 {
     size_t scheme = scheme_len(text);
     if (scheme == 0)
@@ -113,7 +113,7 @@ enum rv_err rv_egress_add(struct rv_egress *egress, struct rv_str text,
 {
     ret_why[0] = '\0';
     enum rv_err err = entry_room(egress);
-    struct entry entry = {.all = false};
+    struct egress_entry entry = {.all = false};
     if (err == RV_OK)
         err = entry_parse(&entry, text, ret_why);
     if (err == RV_OK)
@@ -121,7 +121,7 @@ enum rv_err rv_egress_add(struct rv_egress *egress, struct rv_str text,
     return err;
 }
 
-static bool host_matches(const struct entry *entry, const struct rv_target *target)
+static bool host_matches(const struct egress_entry *entry, const struct rv_target *target)
 {
     if (entry->all)
         return true;
@@ -157,7 +157,7 @@ static bool path_is_plain(const char *path)
     return true;
 }
 
-static bool path_matches(const struct entry *entry, const struct rv_target *target)
+static bool path_matches(const struct egress_entry *entry, const struct rv_target *target)
 {
     const char *prefix = entry->target.path;
     size_t len = strlen(prefix);
@@ -167,14 +167,14 @@ static bool path_matches(const struct entry *entry, const struct rv_target *targ
            (prefix[len - 1] == '/' || target->path[len] == '\0' || target->path[len] == '/');
 }
 
-static bool origin_matches(const struct entry *entry, const struct rv_target *target)
+static bool origin_matches(const struct egress_entry *entry, const struct rv_target *target)
 {
     return entry->target.port == target->port &&
            strcmp(entry->target.scheme, target->scheme) == 0 && host_matches(entry, target);
 }
 
 /* The reach is that of the origin, whatever the path: connections are shared by origin. */
-static enum rv_egress_reach entry_reach(const struct entry *entry)
+static enum rv_egress_reach entry_reach(const struct egress_entry *entry)
 {
     if (entry->all || entry->below)
         return RV_REACH_PUBLIC;
@@ -190,7 +190,7 @@ enum rv_err rv_egress_check(const struct rv_egress *egress, const struct rv_targ
     bool found = false;
     enum rv_egress_reach reach = RV_REACH_PUBLIC;
     for (size_t i = 0; i < egress->count; i++) {
-        const struct entry *entry = &egress->entries[i];
+        const struct egress_entry *entry = &egress->entries[i];
         if (!origin_matches(entry, target))
             continue;
         found = found || path_matches(entry, target);

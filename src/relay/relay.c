@@ -37,9 +37,9 @@ struct relay {
     struct rv_relay_lock lock;
     struct rv_outbox *outbox; /* owned */
     struct rv_sender sender;
-    struct rv_mailbox pause; /* nothing is ever put in */
-    struct rv_batch *all;    /* owned: BATCHES of them */
-    struct rv_batch *free[BATCHES];
+    struct rv_mailbox pause;    /* nothing is ever put in */
+    struct rv_relay_batch *all; /* owned: BATCHES of them */
+    struct rv_relay_batch *free[BATCHES];
     size_t free_count;
     int64_t read_from; /* the first id that is not under way; an application may give any */
     int64_t until;     /* the id up to which rows are of interest */
@@ -127,7 +127,7 @@ static void row_report(const struct relay *relay, const struct rv_row *row)
            RV_LOG_STR("key", row->item.key), RV_LOG_STR("why", row->why));
 }
 
-static void batch_count(struct relay *relay, const struct rv_batch *batch)
+static void batch_count(struct relay *relay, const struct rv_relay_batch *batch)
 {
     struct rv_relay_counts *counts = relay->counts;
     for (size_t i = 0; i < batch->count; i++) {
@@ -142,7 +142,7 @@ static void batch_count(struct relay *relay, const struct rv_batch *batch)
 }
 
 /* Writes down what became of the rows. Those that were not decided stay as they are. */
-static void batch_settle(struct relay *relay, struct rv_batch *batch)
+static void batch_settle(struct relay *relay, struct rv_relay_batch *batch)
 {
     enum rv_err err;
     do {
@@ -162,7 +162,7 @@ static void batch_settle(struct relay *relay, struct rv_batch *batch)
 /* Takes in what the sender is done with; waits up to `wait_ms` for the first. */
 static void batches_take(struct relay *relay, int64_t wait_ms)
 {
-    struct rv_batch *batch;
+    struct rv_relay_batch *batch;
     while (relay->free_count < BATCHES &&
            (batch = rv_sender_take(&relay->sender, wait_ms)) != NULL) {
         batch_settle(relay, batch);
@@ -175,7 +175,7 @@ static bool batch_read(struct relay *relay)
 {
     if (relay->free_count == 0 || ending(relay))
         return false;
-    struct rv_batch *batch = relay->free[relay->free_count - 1];
+    struct rv_relay_batch *batch = relay->free[relay->free_count - 1];
     enum rv_err err;
     do {
         rv_arena_reset(&batch->arena);

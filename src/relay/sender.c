@@ -17,13 +17,14 @@ enum {
 
 /* ---- one call ---- */
 
-static void why_set(struct rv_batch *batch, const char *why)
+static void why_set(struct rv_relay_batch *batch, const char *why)
 {
     snprintf(batch->why, sizeof batch->why, "%s", why);
 }
 
 /* Sends the body that is written. What it meant, with the reason if the rows are to go again. */
-static enum rv_rows_answer call_make(struct rv_sender *sender, struct rv_batch *batch, size_t count)
+static enum rv_rows_answer call_make(struct rv_sender *sender, struct rv_relay_batch *batch,
+                                     size_t count)
 {
     struct rv_call call = {.path = "/v1/tasks",
                            .body = sender->body.at,
@@ -47,7 +48,7 @@ static enum rv_rows_answer call_make(struct rv_sender *sender, struct rv_batch *
     return meant;
 }
 
-static size_t waiting_count(const struct rv_batch *batch)
+static size_t waiting_count(const struct rv_relay_batch *batch)
 {
     size_t count = 0;
     for (size_t i = 0; i < batch->count; i++)
@@ -57,7 +58,7 @@ static size_t waiting_count(const struct rv_batch *batch)
 
 /* ---- a server that is away ---- */
 
-static void away_tell(struct rv_sender *sender, const struct rv_batch *batch)
+static void away_tell(struct rv_sender *sender, const struct rv_relay_batch *batch)
 {
     if (sender->away)
         return;
@@ -77,7 +78,7 @@ static void back_tell(struct rv_sender *sender)
 }
 
 /* False: the batch is given up. */
-static bool pause_make(struct rv_sender *sender, struct rv_batch *batch, unsigned failures,
+static bool pause_make(struct rv_sender *sender, struct rv_relay_batch *batch, unsigned failures,
                        int64_t begun_at, enum rv_err err)
 {
     int64_t now = rv_clock_mono_ms();
@@ -93,7 +94,7 @@ static bool pause_make(struct rv_sender *sender, struct rv_batch *batch, unsigne
 
 /* ---- a batch ---- */
 
-static void ages_check(struct rv_batch *batch)
+static void ages_check(struct rv_relay_batch *batch)
 {
     int64_t now = rv_clock_wall_ms();
     for (size_t i = 0; i < batch->count; i++)
@@ -102,7 +103,8 @@ static void ages_check(struct rv_batch *batch)
 
 /* Writes and makes one call with up to `*most` rows that wait. A call that is refused as a whole
  * makes the next one half as large, until the row stands alone that is to blame. */
-static enum rv_rows_answer batch_try(struct rv_sender *sender, struct rv_batch *batch, size_t *most)
+static enum rv_rows_answer batch_try(struct rv_sender *sender, struct rv_relay_batch *batch,
+                                     size_t *most)
 {
     size_t count = 0;
     ages_check(batch);
@@ -123,7 +125,7 @@ static enum rv_rows_answer batch_try(struct rv_sender *sender, struct rv_batch *
 }
 
 /* Until each row has its verdict. */
-static void rows_send(struct rv_sender *sender, struct rv_batch *batch)
+static void rows_send(struct rv_sender *sender, struct rv_relay_batch *batch)
 {
     int64_t begun_at = rv_clock_mono_ms();
     size_t most = RV_BATCH_ROWS;
@@ -148,7 +150,7 @@ static void rows_send(struct rv_sender *sender, struct rv_batch *batch)
 
 /* ---- rows that are too old ---- */
 
-static enum rv_rows_answer alert_try(struct rv_sender *sender, struct rv_batch *batch,
+static enum rv_rows_answer alert_try(struct rv_sender *sender, struct rv_relay_batch *batch,
                                      const struct rv_row *row)
 {
     struct rv_answer answer;
@@ -174,7 +176,8 @@ static enum rv_rows_answer alert_try(struct rv_sender *sender, struct rv_batch *
 }
 
 /* False: the server was asked to take the alert for as long as we may. */
-static bool alert_raise(struct rv_sender *sender, struct rv_batch *batch, const struct rv_row *row)
+static bool alert_raise(struct rv_sender *sender, struct rv_relay_batch *batch,
+                        const struct rv_row *row)
 {
     int64_t begun_at = rv_clock_mono_ms();
     for (unsigned failures = 0; !atomic_load(&sender->stopped); failures++) {
@@ -193,7 +196,7 @@ static bool alert_raise(struct rv_sender *sender, struct rv_batch *batch, const 
 
 /* An operator is called before the row is marked: whoever dies in between calls again, for the same
  * alert. A row for which nobody could be called waits. */
-static void alerts_raise(struct rv_sender *sender, struct rv_batch *batch)
+static void alerts_raise(struct rv_sender *sender, struct rv_relay_batch *batch)
 {
     bool heard = batch->err == RV_OK;
     for (size_t i = 0; i < batch->count; i++) {
@@ -206,7 +209,7 @@ static void alerts_raise(struct rv_sender *sender, struct rv_batch *batch)
     }
 }
 
-static void batch_send(struct rv_sender *sender, struct rv_batch *batch)
+static void batch_send(struct rv_sender *sender, struct rv_relay_batch *batch)
 {
     rows_send(sender, batch);
     alerts_raise(sender, batch);
@@ -239,8 +242,8 @@ enum rv_err rv_sender_start(struct rv_sender *sender, const char *url, struct rv
     rv_prng_init(&sender->prng, seed);
     rv_buf_init(&sender->body, BODY_BYTES_MAX);
     rv_arena_init(&sender->scratch, 0);
-    rv_mailbox_init(&sender->in, offsetof(struct rv_batch, next));
-    rv_mailbox_init(&sender->out, offsetof(struct rv_batch, next));
+    rv_mailbox_init(&sender->in, offsetof(struct rv_relay_batch, next));
+    rv_mailbox_init(&sender->out, offsetof(struct rv_relay_batch, next));
     rv_mailbox_init(&sender->pause, 0);
     enum rv_err err = rv_thread_start(&sender->thread, "reeve-sender", sender_run, sender);
     if (err != RV_OK)
@@ -248,13 +251,13 @@ enum rv_err rv_sender_start(struct rv_sender *sender, const char *url, struct rv
     return err;
 }
 
-void rv_sender_give(struct rv_sender *sender, struct rv_batch *batch)
+void rv_sender_give(struct rv_sender *sender, struct rv_relay_batch *batch)
 {
     bool put = rv_mailbox_put(&sender->in, batch);
     rv_assert(put);
 }
 
-struct rv_batch *rv_sender_take(struct rv_sender *sender, int64_t wait_ms)
+struct rv_relay_batch *rv_sender_take(struct rv_sender *sender, int64_t wait_ms)
 {
     void *item;
     return rv_mailbox_take(&sender->out, &item, 1, wait_ms) > 0 ? item : NULL;

@@ -14,9 +14,9 @@
 
 enum { RV_BATCH_ROWS = 500 };
 
-struct rv_batch {
-    struct rv_batch *next; /* of the mailbox that holds it */
-    struct rv_arena arena; /* of the rows' texts; whoever has the batch uses it */
+struct rv_relay_batch {
+    struct rv_relay_batch *next; /* of the mailbox that holds it */
+    struct rv_arena arena;       /* of the rows' texts; whoever has the batch uses it */
     struct rv_row rows[RV_BATCH_ROWS];
     size_t count;
     /* Why rows still WAIT: OK, it was asked to stop; BUSY, there was no answer for long; REFUSED,
@@ -46,9 +46,9 @@ struct rv_sender {
 /* INVALID: `url` is none. MEMORY. */
 RV_CHECK enum rv_err rv_sender_start(struct rv_sender *sender, const char *url,
                                      struct rv_str database, int64_t patience_ms);
-void rv_sender_give(struct rv_sender *sender, struct rv_batch *batch);
+void rv_sender_give(struct rv_sender *sender, struct rv_relay_batch *batch);
 /* A batch that is done with, or NULL after `wait_ms`. */
-struct rv_batch *rv_sender_take(struct rv_sender *sender, int64_t wait_ms);
+struct rv_relay_batch *rv_sender_take(struct rv_sender *sender, int64_t wait_ms);
 /* Batches come out soon, with rows that WAIT if need be. */
 void rv_sender_stop(struct rv_sender *sender);
 /* After all batches are out. */

@@ -68,7 +68,7 @@ struct rv_call_submit {
 };
 
 /* A request handed out. */
-struct rv_request {
+struct rv_assignment {
     struct rv_step_id step;
     uint32_t attempt;
     uint32_t fence;
@@ -99,7 +99,7 @@ struct rv_poll {
     bool confirms; /* `confirm` was given, perhaps empty */
     struct rv_str *confirm;
     size_t confirm_count;
-    struct rv_request *requests; /* out */
+    struct rv_assignment *requests; /* out */
     size_t requests_count;
     struct rv_cancel_notice *cancels;
     size_t cancels_count;
@@ -521,7 +521,7 @@ struct rv_call_gone {
 };
 
 /* What that answer carried: the poll may have been answered again since, with other attempts. */
-struct rv_call_undelivered {
+struct rv_call_unsent {
     struct rv_handed_out {
         struct rv_step_id step;
         uint64_t token;
@@ -593,7 +593,7 @@ struct rv_call {
         struct rv_call_outcomes outcomes;
         struct rv_call_backup backup;
         struct rv_call_gone gone;
-        struct rv_call_undelivered undelivered;
+        struct rv_call_unsent unsent;
     } u;
 };
 

@@ -56,7 +56,7 @@
 enum { SCAN_INTERVAL_MS_DEFAULT = 1000, ROLE_LEASE_MS_DEFAULT = 5000 };
 /* The store's clock stands while the wall clock is behind it: no use in looking all the time. */
 enum { CLOCK_STANDS_MS = 20 };
-/* A task whose change the store refused, and perhaps its parking too, is left alone so long. */
+/* A task whose change the store refused, and perhaps its escalation too, is left alone so long. */
 enum { OFFENDER_REST_MS = 60 * RV_SECOND_MS };
 /* An end before which somebody may have answered is looked at again when that has been read. */
 enum { END_UNKNOWN_MS = 2 };
@@ -133,15 +133,15 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
 
 void rv_scheduler_close(struct rv_scheduler *s)
 {
-    parked_finish_all(s);
+    parking_finish_all(s);
     evaluations_forget(s);
     reads_end(s, RV_ERR_BUSY, STOPPING);
     while (s->carried.first != NULL) {
         struct pending *p = s->carried.first;
         pending_unlink(&s->carried, p);
-        finish(s, p, RV_ERR_BUSY, STOPPING);
+        pending_finish(s, p, RV_ERR_BUSY, STOPPING);
     }
-    finished_flush(s);
+    parking_finished_flush(s);
     /* After a commit of unknown outcome: nobody is answered. */
     while (s->batch.calls.first != NULL) {
         struct pending *p = s->batch.calls.first;
@@ -183,9 +183,9 @@ const struct rv_enlistment *rv_scheduler_enlistment(const struct rv_scheduler *s
 void rv_scheduler_drain(struct rv_scheduler *s)
 {
     s->draining = true;
-    parked_finish_all(s);
+    parking_finish_all(s);
     evaluations_forget(s);
-    finished_flush(s);
+    parking_finished_flush(s);
 }
 
 /* ---- load ---- */
@@ -276,7 +276,7 @@ static enum rv_err dues_decide(struct rv_scheduler *s)
 static enum rv_err batch_decide(struct rv_scheduler *s)
 {
     enum rv_err err = RV_OK;
-    replies_behind_note(s);
+    left_behind_note(s);
     for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
         if (p->ops->first)
             err = call_decide(s, p);
@@ -286,7 +286,7 @@ static enum rv_err batch_decide(struct rv_scheduler *s)
     share_enter(s, SHARE_NONE);
     if (err == RV_OK)
         err = reads_go_on(s);
-    ends_know(s);
+    left_ends_know(s);
     if (err == RV_OK)
         err = dues_decide(s);
     for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
@@ -303,7 +303,7 @@ static enum rv_err batch_decide(struct rv_scheduler *s)
         if (duties[i]->hand_out != NULL)
             err = duties[i]->hand_out(s);
     if (err == RV_OK)
-        err = polls_match(s);
+        err = hand_out_match(s);
     share_enter(s, SHARE_NONE);
     if (err == RV_OK)
         err = evaluations_load(s);
@@ -347,26 +347,26 @@ static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64
         rv_map_remove(&s->suspended, (uint64_t)work->id.value, 0);
     else if ((err = rv_map_put(&s->suspended, (uint64_t)work->id.value, 0, 0)) != RV_OK)
         return err;
-    return others_note(s, work->id, work->task);
+    return peers_note(s, work->id, work->task);
 }
 
 /* The caches learn what was committed; what they found no memory for, a little later. */
 static void remember(struct rv_scheduler *s, struct work *work)
 {
     if (work->task == NULL) {
-        look_again(s, work->id, 0);
-        others_lose(s, work->id);
+        state_look_again(s, work->id, 0);
+        peers_lose(s, work->id);
         rv_map_remove(&s->suspended, (uint64_t)work->id.value, 0);
         return;
     }
     int64_t wake_at;
     bool readable = work->workflow != NULL && work->workflow->definition != NULL;
     if (caches_learn(s, work, &wake_at) != RV_OK) {
-        wake_at = again_at(s);
-        others_lose(s, work->id);
+        wake_at = state_again_at(s);
+        peers_lose(s, work->id);
     } else if (!readable && rv_task_state_open(work->task->state) &&
                work->task->state != RV_TASK_ERROR)
-        wake_at = s->batch.now; /* to be parked */
+        wake_at = s->batch.now; /* to be escalated */
     if (evaluations_of(s, work->id))
         wake_at = 0; /* with what comes of them it is remembered again */
     if (work->look_at != 0)
@@ -376,7 +376,7 @@ static void remember(struct rv_scheduler *s, struct work *work)
         wake_at = rv_time_add(s->batch.now, s->options.scan_interval_ms);
     if (work->waits_to_end && wake_at <= s->batch.now)
         wake_at = s->batch.now + END_UNKNOWN_MS;
-    look_again(s, work->id, wake_at);
+    state_look_again(s, work->id, wake_at);
 }
 
 /* Whoever watches hears of what was written. */
@@ -399,12 +399,12 @@ static void batch_act(struct rv_scheduler *s)
             work_withdraw(s, w);
             if (w->outcome == RV_ERR_DEPOSED)
                 rv_supervisor_unclaim(&s->supervisor);
-            look_again(s, w->id, at);
+            state_look_again(s, w->id, at);
             if (again && s->enlistment.shared)
-                others_miss(s, w->id);
-            if (w->parked != NULL) {
-                change_act(s, w->parked);
-                waiters_tell(s, w->parked);
+                peers_miss(s, w->id);
+            if (w->escalated != NULL) {
+                change_act(s, w->escalated);
+                parking_waiters_tell(s, w->escalated);
             }
             continue;
         }
@@ -412,7 +412,7 @@ static void batch_act(struct rv_scheduler *s)
         if (w->changed)
             change_act(s, w);
         if (w->changed || (w->task != NULL && s->enlistment.shared))
-            waiters_tell(s, w);
+            parking_waiters_tell(s, w);
     }
     for (size_t i = 0; i < DUTIES; i++)
         if (duties[i]->act != NULL)
@@ -426,7 +426,7 @@ static void batch_act(struct rv_scheduler *s)
  * of the walk, the role) was not written: all of it is looked at again. */
 static void again_soon(struct rv_scheduler *s)
 {
-    int64_t soon = again_at(s);
+    int64_t soon = state_again_at(s);
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < s->batch.due_count; i++)
         err = rv_supervisor_note(&s->supervisor, s->batch.due[i], soon);
@@ -435,7 +435,7 @@ static void again_soon(struct rv_scheduler *s)
             err = rv_supervisor_note(&s->supervisor, w->id, soon);
     for (struct work *w = s->batch.works; s->enlistment.shared && w != NULL; w = w->next)
         if (w->revision_before != 0)
-            others_miss(s, w->id);
+            peers_miss(s, w->id);
     if (err != RV_OK) /* no memory for the instants: all open rows are walked again */
         rv_supervisor_walk(&s->supervisor);
     else if (s->agents.recovering)
@@ -463,11 +463,12 @@ static void batch_fail(struct rv_scheduler *s, enum rv_err err)
         if (p->ops->forget != NULL)
             p->ops->forget(s, p);
         if (p == s->batch.damaged)
-            finish(s, p, RV_ERR_CORRUPT,
-                   RV_STR("the data of this request is damaged in the state store: stop the "
-                          "server, find the damage with \"reeve check\", and restore a backup"));
+            pending_finish(
+                s, p, RV_ERR_CORRUPT,
+                RV_STR("the data of this request is damaged in the state store: stop the "
+                       "server, find the damage with \"reeve check\", and restore a backup"));
         else
-            finish(s, p, err, why);
+            pending_finish(s, p, err, why);
     }
     if (err != RV_ERR_FULL && err != RV_ERR_DISPLACED) /* what is in line can still be read then */
         reads_end(s, err, why);
@@ -552,7 +553,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
         }
         calls[i]->err = RV_ERR_MEMORY;
         calls[i]->message = rv_str_of(rv_err_text(RV_ERR_MEMORY));
-        finished_add(s, calls[i]);
+        parking_finished_add(s, calls[i]);
     }
     size_t all = batch_bound(s);
     s->batch.publishes = RV_ROOM(s->batch.arena, struct rv_workflow_row, all + 1);
@@ -620,11 +621,11 @@ static enum rv_err batch_run(struct rv_scheduler *s)
     enum rv_err err = batch_plan(s);
     if (err != RV_OK) {
         s->store->ops->rollback(s->store);
-        refusal_note(s, err);
+        absence_refusal_note(s, err);
         return place_learn(s, err);
     }
     err = batch_commit(s);
-    refusal_note(s, err == RV_OK ? s->batch.refused : err);
+    absence_refusal_note(s, err == RV_OK ? s->batch.refused : err);
     err = place_learn(s, err);
     if (err != RV_ERR_FULL && err != RV_ERR_DISPLACED)
         return err;
@@ -646,7 +647,7 @@ static void history_forget(struct rv_scheduler *s)
     s->history_lost = false;
     log_event(s, RV_LOG_ERROR, "history-lost",
               rv_arena_printf(s->batch.arena, "{\"batch\":%lld}", (long long)s->batch_number));
-    parked_finish_all(s);
+    parking_finish_all(s);
     evaluations_forget(s);
     pending_merge(&s->batch.calls, &s->carried);
     agents_done(&s->agents);
@@ -671,9 +672,9 @@ static void history_forget(struct rv_scheduler *s)
 
 static enum rv_err batch_open(struct rv_scheduler *s)
 {
-    enum rv_err err = transaction_begin(s, &s->batch.now);
+    enum rv_err err = commit_transaction_begin(s, &s->batch.now);
     if (err == RV_ERR_WENT_BACK)
-        err = transaction_begin(s, &s->batch.now);
+        err = commit_transaction_begin(s, &s->batch.now);
     if (s->history_lost)
         history_forget(s);
     /* The two clocks belong together: the store may have taken its time. */
@@ -708,10 +709,10 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
         batch_fail(s, err);
     shortage_note(s, err);
     counts_batch(s, count, begun_us, err != RV_OK);
-    parked_expire(s);
+    parking_expire(s);
     workflow_cache_trim(&s->workflows);
     agents_forget(&s->agents, s->batch.now);
-    finished_flush(s);
+    parking_finished_flush(s);
     s->refused = err != RV_OK || s->full || rv_err_family(s->batch.refused) == RV_FAMILY_RETRY ||
                  s->batch.taskless == RV_ERR_DISPLACED || (s->batch.lost && s->lost);
     s->lost = s->batch.lost;

@@ -13,8 +13,8 @@
 #define CURE_FILE                                                                                  \
     "restore a backup; to recover data that is newer than the backup, read this file with sqlite3"
 #define CURE_ROWS                                                                                  \
-    "when the server reads this task, it parks the task with an alert; repair the rows by hand, "  \
-    "or restore a backup"
+    "when the server reads this task, it escalates the task with an alert; repair the rows by "    \
+    "hand, or restore a backup"
 #define CURE_LOST                                                                                  \
     "the server now treats the store as a restored backup: find the submissions and effects that " \
     "were recorded only in the lost changes"
@@ -195,7 +195,7 @@ static enum rv_err attempts_check(struct check *check, struct subject *subject)
     return err;
 }
 
-/* What is parked has an alert that still stands (RULES 5). */
+/* An escalated task has an open alert (RULES 5). */
 static enum rv_err alerts_check(struct check *check, struct subject *subject)
 {
     struct rv_alert page[RV_PAGE_ROWS_MAX];
@@ -216,7 +216,7 @@ static enum rv_err alerts_check(struct check *check, struct subject *subject)
         rv_arena_release(&check->arena, mark);
     }
     if (err == RV_OK && !stands)
-        rule_find(check, subject, "a parked task has an alert");
+        rule_find(check, subject, "an escalated task has an alert");
     return err;
 }
 

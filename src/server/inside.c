@@ -25,7 +25,7 @@ struct rv_inside {
 };
 
 /* One request and its answer. */
-struct exchange {
+struct inside_call {
     struct rv_call call;
     struct rv_http_ask *ask; /* NULL: a note, nobody waits for it */
     const struct rv_route *route;
@@ -33,7 +33,7 @@ struct exchange {
     bool refused; /* before it became a call: the answer is made */
 };
 
-static void exchange_free(struct exchange *exchange)
+static void exchange_free(struct inside_call *exchange)
 {
     rv_arena_done(&exchange->call.arena);
     rv_buf_done(&exchange->answer.body);
@@ -43,16 +43,16 @@ static void exchange_free(struct exchange *exchange)
 /* On the scheduler's thread. */
 static void exchange_finished(struct rv_call *call)
 {
-    struct exchange *exchange = call->owner;
+    struct inside_call *exchange = call->owner;
     if (exchange->ask != NULL)
         rv_http_back(exchange->ask);
     else
         exchange_free(exchange);
 }
 
-static struct exchange *exchange_new(struct rv_inside *inside, struct rv_http_ask *ask)
+static struct inside_call *exchange_new(struct rv_inside *inside, struct rv_http_ask *ask)
 {
-    struct exchange *exchange = calloc(1, sizeof *exchange);
+    struct inside_call *exchange = calloc(1, sizeof *exchange);
     if (exchange == NULL)
         return NULL;
     rv_arena_init(&exchange->call.arena, CALL_BYTES_MAX);
@@ -66,7 +66,7 @@ static struct exchange *exchange_new(struct rv_inside *inside, struct rv_http_as
     return exchange;
 }
 
-static bool exchange_parse(struct rv_inside *inside, struct exchange *exchange)
+static bool exchange_parse(struct rv_inside *inside, struct inside_call *exchange)
 {
     struct rv_parser *parser = &inside->parser;
     struct rv_request_line line;
@@ -88,7 +88,7 @@ static bool exchange_parse(struct rv_inside *inside, struct exchange *exchange)
     return true;
 }
 
-static enum rv_err exchange_ask(struct rv_inside *inside, struct exchange *exchange)
+static enum rv_err exchange_ask(struct rv_inside *inside, struct inside_call *exchange)
 {
     struct rv_http_ask *ask = exchange->ask;
     ask->handle = exchange;
@@ -107,7 +107,7 @@ static enum rv_err exchange_ask(struct rv_inside *inside, struct exchange *excha
 static enum rv_err door_ask(void *self, struct rv_http_ask *ask)
 {
     struct rv_inside *inside = self;
-    struct exchange *exchange = exchange_new(inside, ask);
+    struct inside_call *exchange = exchange_new(inside, ask);
     if (exchange == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = exchange_ask(inside, exchange);
@@ -117,7 +117,7 @@ static enum rv_err door_ask(void *self, struct rv_http_ask *ask)
 
 /* A note to the scheduler that nobody waits for. Without memory for one, lease and complete-by find
  * what it would have told. */
-static void note_send(struct rv_inside *inside, struct exchange *note)
+static void note_send(struct rv_inside *inside, struct inside_call *note)
 {
     if (!rv_mailbox_put(inside->mailbox, &note->call))
         exchange_free(note);
@@ -126,8 +126,8 @@ static void note_send(struct rv_inside *inside, struct exchange *note)
 static void door_leave(void *self, struct rv_http_ask *ask)
 {
     struct rv_inside *inside = self;
-    const struct exchange *exchange = ask->handle;
-    struct exchange *note = exchange_new(inside, NULL);
+    const struct inside_call *exchange = ask->handle;
+    struct inside_call *note = exchange_new(inside, NULL);
     if (note == NULL)
         return;
     note->call.kind = RV_CALL_GONE;
@@ -137,11 +137,11 @@ static void door_leave(void *self, struct rv_http_ask *ask)
 
 static void undelivered_tell(struct rv_inside *inside, const struct rv_poll *poll)
 {
-    struct exchange *note = exchange_new(inside, NULL);
+    struct inside_call *note = exchange_new(inside, NULL);
     if (note == NULL)
         return;
-    struct rv_call_undelivered *u = &note->call.u.undelivered;
-    note->call.kind = RV_CALL_UNDELIVERED;
+    struct rv_call_unsent *u = &note->call.u.unsent;
+    note->call.kind = RV_CALL_UNSENT;
     u->attempts = RV_NEW_ARRAY(&note->call.arena, struct rv_handed_out, poll->requests_count);
     for (size_t i = 0; u->attempts != NULL && i < poll->requests_count; i++)
         u->attempts[u->count++] = (struct rv_handed_out){poll->requests[i].step,
@@ -152,7 +152,7 @@ static void undelivered_tell(struct rv_inside *inside, const struct rv_poll *pol
 static int door_read(void *self, struct rv_http_ask *ask, int64_t *ret_retry_after_ms,
                      struct rv_str *ret_body)
 {
-    struct exchange *exchange = ask->handle;
+    struct inside_call *exchange = ask->handle;
     struct rv_call *call = &exchange->call;
     struct rv_answer *answer = &exchange->answer;
     (void)self;
@@ -170,7 +170,7 @@ static int door_read(void *self, struct rv_http_ask *ask, int64_t *ret_retry_aft
 
 static void door_forget(void *self, struct rv_http_ask *ask, bool heard)
 {
-    struct exchange *exchange = ask->handle;
+    struct inside_call *exchange = ask->handle;
     struct rv_call *call = &exchange->call;
     const struct rv_poll *poll = exchange->refused ? NULL : rv_call_poll(call);
     bool lost = !heard || exchange->answer.body.failed != RV_OK;

@@ -104,13 +104,13 @@ struct rv_record_change {
  * and by the number and the failures of the message that it is about. Looked at after the changes
  * of its batch. */
 struct rv_delivery_change {
-    struct rv_delivery row; /* next, failures, since, due_at and parked are written */
+    struct rv_delivery row; /* next, failures, since, due_at and given_up are written */
     uint32_t next_before;
     uint32_t failures_before;
     int64_t epoch;
     const struct rv_alert *alert;       /* raised; NULL: none */
     const struct rv_delivery *alert_to; /* as alerts_to of a change */
-    bool all_alerts;     /* no row: all alerts that are parked wait again; `epoch` guards alone */
+    bool all_alerts;     /* no row: all alerts given up wait again; `epoch` guards alone */
     bool close_alert;    /* closes the task's open alerts UNDELIVERABLE */
     enum rv_err outcome; /* set by commit: OK, CONFLICT (also when it is gone), DEPOSED */
 };
@@ -315,9 +315,8 @@ typedef enum rv_err rv_store_list_messages_fn(struct rv_store *store, struct rv_
 typedef enum rv_err rv_store_list_history_fn(struct rv_store *store, struct rv_arena *arena,
                                              struct rv_task_id task, uint32_t before, size_t limit,
                                              struct rv_history_row *ret_rows, size_t *ret_count);
-/* Those in which a message waits and which are not parked, by destination and task, after the place
- * `after_destination`, `after` (absent: from the first). Or `task` alone: whatever stands in its.
- * */
+/* Those in which a message waits and which are not given up, by destination and task, after the
+ * place `after_destination`, `after` (absent: from the first). Or `task` alone: its row. */
 typedef enum rv_err rv_store_list_deliveries_fn(struct rv_store *store, struct rv_arena *arena,
                                                 struct rv_task_id task,
                                                 struct rv_str after_destination,

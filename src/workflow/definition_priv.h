@@ -131,7 +131,7 @@ struct rv_str rv_error_standard_name(struct rv_str type);
 /* The last parts of all standard types (DSL reference, Error), ended by NULL. */
 const char *const *rv_error_standard_names(void);
 
-struct rv_raise {
+struct rv_raise_task {
     struct rv_template *type;
     struct rv_template *title;  /* NULL: none */
     struct rv_template *detail; /* NULL: none */
@@ -166,9 +166,9 @@ struct rv_node {
     struct rv_template *value; /* CALL: with (NULL: {}); SET */
     struct rv_case *cases;     /* SWITCH */
     uint32_t cases_count;
-    struct rv_catch *caught; /* TRY */
-    struct rv_raise *raised; /* RAISE */
-    struct rv_duration wait; /* WAIT */
+    struct rv_catch *caught;      /* TRY */
+    struct rv_raise_task *raised; /* RAISE */
+    struct rv_duration wait;      /* WAIT */
 };
 
 struct rv_definition {

@@ -71,9 +71,8 @@ struct rv_flow_stop {
 };
 
 /* All but the last two: OK with *ret_stop filled. CORRUPT: the frames or the payload do not fit the
- * definition (the task is parked). LIMIT: a cap of the arena is reached; MEMORY: there is no more;
- * nothing may be recorded.
- * BUSY: it was given up by its pace. */
+ * definition (the task is escalated). LIMIT: a cap of the arena is reached; MEMORY: there is no
+ * more; nothing may be recorded. BUSY: it was given up by its pace. */
 
 /* Starts the workflow itself on its raw input. */
 RV_CHECK enum rv_err rv_flow_start(struct rv_flow_env *env, struct rv_str input,

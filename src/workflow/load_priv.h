@@ -161,7 +161,7 @@ RV_CHECK enum rv_err rv_load_authentication(struct rv_load *load, const struct r
 RV_CHECK enum rv_err rv_load_catch(struct rv_load *load, const struct rv_json *task,
                                    struct rv_node *node);
 RV_CHECK enum rv_err rv_load_error(struct rv_load *load, const struct rv_json *error,
-                                   struct rv_raise **ret_raise);
+                                   struct rv_raise_task **ret_raise);
 RV_CHECK enum rv_err rv_load_retry(struct rv_load *load, const struct rv_json *policy,
                                    struct rv_retry **ret_retry);
 RV_CHECK enum rv_err rv_load_use(struct rv_load *load, const struct rv_json *use);

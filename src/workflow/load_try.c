@@ -296,7 +296,7 @@ static enum rv_err load_error_text(struct rv_load *load, const struct rv_json *e
 }
 
 enum rv_err rv_load_error(struct rv_load *load, const struct rv_json *error,
-                          struct rv_raise **ret_raise)
+                          struct rv_raise_task **ret_raise)
 {
     static const struct rv_load_property known[] = {{"type", false},     {"status", false},
                                                     {"instance", false}, {"title", false},
@@ -305,7 +305,7 @@ enum rv_err rv_load_error(struct rv_load *load, const struct rv_json *error,
         return rv_load_invalid(
             load, NULL,
             "an error must be an object with type and status, or a name defined under use.errors");
-    struct rv_raise *raise = RV_NEW(load->arena, struct rv_raise);
+    struct rv_raise_task *raise = RV_NEW(load->arena, struct rv_raise_task);
     if (raise == NULL)
         return rv_load_full(load);
     *ret_raise = raise;
@@ -329,7 +329,7 @@ static enum rv_err load_use_entry(struct rv_load *load, enum use_kind kind,
                                   const struct rv_json *value)
 {
     static const struct rv_load_property known[] = {{"after", false}, {NULL, false}};
-    struct rv_raise *raise;
+    struct rv_raise_task *raise;
     struct rv_retry *retry;
     struct rv_template *policy;
     struct rv_duration after = {0};

@@ -82,14 +82,14 @@ static bool is_name_char(char c)
 
 /* Strings of jq, with the interpolations in them, as far as they decide what is text. */
 enum { NESTED_MAX = 32 };
-struct lexer {
+struct misplaced_lexer {
     bool in_string;
     unsigned nested;             /* interpolations that are open */
     unsigned parens[NESTED_MAX]; /* open parentheses in each */
 };
 
 /* Moves over one character; false when it is text or the string nests too deep. */
-static bool lexer_code(struct lexer *lexer, struct rv_str jq, size_t *at)
+static bool lexer_code(struct misplaced_lexer *lexer, struct rv_str jq, size_t *at)
 {
     char c = jq.at[*at];
     if (lexer->in_string) {
@@ -140,7 +140,7 @@ enum rv_err rv_load_undo_members(struct rv_load *load, struct rv_str jq, size_t 
 {
     static const char *const members[] = {"outcome",        "input", "output",
                                           "idempotencyKey", "fence", NULL};
-    struct lexer lexer = {0};
+    struct misplaced_lexer lexer = {0};
     for (size_t at = 0; at < jq.len && !load->published; at++) {
         size_t from = at;
         struct rv_str name;

@@ -117,7 +117,7 @@ static enum rv_err compute_text(struct rv_flow *flow, const struct rv_template *
 
 enum rv_err rv_flow_raise_task(struct rv_flow *flow, uint32_t node)
 {
-    const struct rv_raise *raised = rv_flow_node(flow, node)->raised;
+    const struct rv_raise_task *raised = rv_flow_node(flow, node)->raised;
     enum { MEMORY_PART = 4 }; /* where a server gives decisions little memory */
     size_t part = flow->memory_max / MEMORY_PART;
     struct problem problem = {.bytes_max = part < RV_PAYLOAD_BYTES_MAX ? part

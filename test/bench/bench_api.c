@@ -40,12 +40,12 @@ static size_t exchange(struct rv_parser *parser, struct rv_call *call, const cha
     if (!route->parse(parser, &line, call))
         exit(1);
     if (call->kind == RV_CALL_POLL) {
-        call->u.poll.requests = RV_NEW_ARRAY(&call->arena, struct rv_request, ITEMS);
+        call->u.poll.requests = RV_NEW_ARRAY(&call->arena, struct rv_assignment, ITEMS);
         if (call->u.poll.requests == NULL)
             exit(1);
         call->u.poll.requests_count = ITEMS;
         for (uint32_t i = 0; i < ITEMS; i++)
-            call->u.poll.requests[i] = (struct rv_request){
+            call->u.poll.requests[i] = (struct rv_assignment){
                 .step = {{INT64_C(0x123456789abcdef)}, i + 1},
                 .complete_by = INT64_C(1795224600000),
                 .reference = RV_STR("/do/0/reserveStock"),

@@ -145,7 +145,7 @@ static struct rv_call *replies(const struct rv_call *before, uint32_t max, size_
     r->count = before ? before->u.replies.next.requests_count : 0;
     r->items = RV_NEW_ARRAY(&call->arena, struct rv_reply_item, r->count + 1);
     for (size_t i = 0; i < r->count; i++) {
-        const struct rv_request *request = &before->u.replies.next.requests[i];
+        const struct rv_assignment *request = &before->u.replies.next.requests[i];
         r->items[i] = (struct rv_reply_item){.step = request->step, .token = request->token};
         r->items[i].reply.output = RV_STR("{\"ok\":true,\"step\":\"06DWX3T9H2K4Q-3\"}");
     }

@@ -214,7 +214,7 @@ static void deliveries_are_listed_by_destination(void **state)
         subject_commit_all(s, &change, 1);
     }
     struct rv_delivery_change parked = {.row = delivery[4], .next_before = 1};
-    parked.row.parked = true;
+    parked.row.given_up = true;
     assert_int_equal(deliver(s, &parked), RV_OK);
     struct rv_delivery_change over = {.row = delivery[3], .next_before = 1};
     over.row.next = 2;
@@ -269,7 +269,7 @@ static void the_alert_of_a_delivery_is_its_own(void **state)
     subject_commit_all(s, &change, 1);
     struct rv_alert alert = {.id = 6, .task = {TASK_BASE}, .kind = RV_ALERT_UNDELIVERABLE};
     struct rv_delivery_change given_up = {.row = delivery, .next_before = 1, .alert = &alert};
-    given_up.row.parked = true;
+    given_up.row.given_up = true;
     assert_int_equal(deliver(s, &given_up), RV_OK);
     assert_int_equal(open_alerts(s, rows), 2);
     change = move_of(s, TASK_BASE, 3, RV_TASK_PROCESSED);
@@ -308,7 +308,7 @@ static void an_alert_waits_in_a_row_of_its_own(void **state)
     assert_true(rv_str_is(rows[1].url, "https://b/call"));
 
     struct rv_delivery_change parked = {.row = rows[1], .next_before = 2};
-    parked.row.parked = true;
+    parked.row.given_up = true;
     parked.row.failures = 3;
     assert_int_equal(deliver(s, &parked), RV_ERR_CONFLICT);
     parked.next_before = 1;

@@ -137,7 +137,7 @@ static void a_change_moves_its_own_step_alone(void **state)
         step.state = RV_STEP_PENDING;
         step.attempt_state = i % 4 == 0   ? RV_ATTEMPT_UNDELIVERED
                              : i % 4 == 1 ? RV_ATTEMPT_FAILED
-                                          : RV_ATTEMPT_PARKED;
+                                          : RV_ATTEMPT_CIRCUIT_OPEN;
         step.attempt_ended_at = 60000;
         if (i % 4 == 1)
             step.waits_since = step.ready_at = 61000 + i;

@@ -33,7 +33,7 @@ struct store_faults {
     uint64_t drop_at; /* the change that does not pass, from 1; 0: none; `sticky`: and later ones */
 
     /* A change of this task is INVALID: the store refuses each batch that contains it, unless the
-     * change parks the task. */
+     * change escalates the task. */
     struct rv_task_id offender;
 
     uint64_t commits;       /* that wrote something */

@@ -396,8 +396,8 @@ struct rv_call *world_poll(struct world *w, const char *agent, const char *insta
 
 struct rv_call *world_undelivered_call(struct world *w, const struct rv_call *poll)
 {
-    struct rv_call *call = world_call(w, RV_CALL_UNDELIVERED);
-    struct rv_call_undelivered *u = &call->u.undelivered;
+    struct rv_call *call = world_call(w, RV_CALL_UNSENT);
+    struct rv_call_unsent *u = &call->u.unsent;
     u->attempts = RV_NEW_ARRAY(&call->arena, struct rv_handed_out, poll->u.poll.requests_count);
     for (size_t i = 0; i < poll->u.poll.requests_count; i++)
         u->attempts[u->count++] = (struct rv_handed_out){poll->u.poll.requests[i].step,
@@ -410,14 +410,14 @@ void world_undelivered(struct world *w, const struct rv_call *poll)
     assert_true(world_run(w, world_undelivered_call(w, poll)));
 }
 
-struct rv_request world_take(struct world *w, const char *agent, const char *instance)
+struct rv_assignment world_take(struct world *w, const char *agent, const char *instance)
 {
     struct rv_call *call = world_poll(w, agent, instance, 1);
     assert_int_equal(call->u.poll.requests_count, 1);
     return call->u.poll.requests[0];
 }
 
-int world_reply(struct world *w, struct rv_request request, struct rv_reply reply)
+int world_reply(struct world *w, struct rv_assignment request, struct rv_reply reply)
 {
     struct rv_call *call = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item *item = RV_NEW(&call->arena, struct rv_reply_item);
@@ -428,12 +428,12 @@ int world_reply(struct world *w, struct rv_request request, struct rv_reply repl
     return item->status;
 }
 
-int world_done(struct world *w, struct rv_request request, const char *output)
+int world_done(struct world *w, struct rv_assignment request, const char *output)
 {
     return world_reply(w, request, (struct rv_reply){.output = rv_str_of(output)});
 }
 
-int world_fail(struct world *w, struct rv_request request, bool transient, enum rv_effect effect)
+int world_fail(struct world *w, struct rv_assignment request, bool transient, enum rv_effect effect)
 {
     return world_reply(w, request,
                        (struct rv_reply){.error = RV_STR("{\"type\":\"broken\",\"status\":500}"),
@@ -441,7 +441,7 @@ int world_fail(struct world *w, struct rv_request request, bool transient, enum 
                                          .effect = effect});
 }
 
-int world_say(struct world *w, struct rv_request request, const char *output, const char *error)
+int world_say(struct world *w, struct rv_assignment request, const char *output, const char *error)
 {
     return world_reply(w, request,
                        (struct rv_reply){.output = rv_str_of(output),
@@ -590,7 +590,7 @@ const struct rv_call_explain *world_explained(struct world *w, struct rv_task_id
 
 void world_expect_one(struct world *w, const char *input)
 {
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     assert_string_equal(request.input.at, input);
     assert_int_equal(world_done(w, request, "{}"), 200);
 }

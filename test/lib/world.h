@@ -95,13 +95,14 @@ struct rv_call *world_poll(struct world *w, const char *agent, const char *insta
 struct rv_call *world_undelivered_call(struct world *w, const struct rv_call *poll);
 void world_undelivered(struct world *w, const struct rv_call *poll);
 /* Polls and expects exactly one request. */
-struct rv_request world_take(struct world *w, const char *agent, const char *instance);
+struct rv_assignment world_take(struct world *w, const char *agent, const char *instance);
 /* The status of the reply. */
-int world_done(struct world *w, struct rv_request request, const char *output);
-int world_fail(struct world *w, struct rv_request request, bool transient, enum rv_effect effect);
-int world_reply(struct world *w, struct rv_request request, struct rv_reply reply);
+int world_done(struct world *w, struct rv_assignment request, const char *output);
+int world_fail(struct world *w, struct rv_assignment request, bool transient,
+               enum rv_effect effect);
+int world_reply(struct world *w, struct rv_assignment request, struct rv_reply reply);
 /* A result, or NULL and an error after which nobody knows the effect. */
-int world_say(struct world *w, struct rv_request request, const char *output, const char *error);
+int world_say(struct world *w, struct rv_assignment request, const char *output, const char *error);
 
 const struct rv_task *world_task(struct world *w, struct rv_task_id task);
 /* The step with this number, or NULL. */

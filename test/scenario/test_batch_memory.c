@@ -69,9 +69,9 @@ static void submit_all(struct stage *stage)
 }
 
 /* Work in progress of one instance. */
-static struct rv_request *take_all(struct stage *stage)
+static struct rv_assignment *take_all(struct stage *stage)
 {
-    struct rv_request *requests = calloc(TASKS, sizeof *requests);
+    struct rv_assignment *requests = calloc(TASKS, sizeof *requests);
     assert_non_null(requests);
     for (size_t count = 0; count < TASKS;) {
         struct rv_call *poll = world_poll(&stage->w, "agent", "i1", TASKS);
@@ -124,7 +124,8 @@ static void polls_hand_out_steps_of_large_tasks_in_batches(void **state)
     assert_bounded(stage);
 }
 
-static struct rv_call *replies_of(struct world *w, const struct rv_request *requests, size_t count)
+static struct rv_call *replies_of(struct world *w, const struct rv_assignment *requests,
+                                  size_t count)
 {
     struct rv_call *call = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item *items = RV_NEW_ARRAY(&call->arena, struct rv_reply_item, count);
@@ -145,7 +146,7 @@ static void expect_replies(struct stage *stage, size_t each)
     struct rv_call *calls[TASKS];
     submit_all(stage);
     world_pass(w, 31000);
-    struct rv_request *requests = take_all(stage);
+    struct rv_assignment *requests = take_all(stage);
     stage->faults.loaded_bytes_max = 0;
     size_t count = 0;
     for (size_t i = 0; i < TASKS; i += each)
@@ -201,7 +202,7 @@ static void renewals_about_large_tasks_take_turns(void **state)
     struct world *w = &stage->w;
     submit_all(stage);
     world_pass(w, 31000);
-    struct rv_request *requests = take_all(stage);
+    struct rv_assignment *requests = take_all(stage);
     stage->faults.loaded_bytes_max = 0;
     struct rv_call *call = world_call(w, RV_CALL_LEASES);
     struct rv_lease_item items[TASKS] = {{.status = 0}};
@@ -299,7 +300,7 @@ static void a_large_error_that_ends_a_wait_is_counted(void **state)
         struct rv_task_id task = world_submit(w, "order", "{}");
         assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
         assert_int_equal(world_reply(w, world_take(w, "payment", "i1"), undo ? little : big), 200);
-        struct rv_request release = world_take(w, "inventory", "i1");
+        struct rv_assignment release = world_take(w, "inventory", "i1");
         struct rv_call *show = world_call(w, RV_CALL_SHOW);
         show->u.show.task = task;
         show->u.show.wait_ms = 20000;

@@ -184,7 +184,7 @@ static void hundreds_of_workflows_run_side_by_side(void **state)
         tasks[i] = world_submit(w, name, "{}");
     }
     for (int i = 0; i < WORKFLOWS; i++) {
-        struct rv_request request = world_take(w, "agent", "i1");
+        struct rv_assignment request = world_take(w, "agent", "i1");
         char expected[32];
         snprintf(expected, sizeof expected, "{\"n\":%d}", i);
         assert_int_equal(request.step.task.value, tasks[i].value);
@@ -381,7 +381,7 @@ enum { TURN_CALLS = 3, TURN_ITEMS = 1000 };
 
 /* Calls with so many replies to nothing that those after them wait for their turn; the first reply
  * of the last large one is to the request. */
-static void turns_fill(struct world *w, struct rv_call **calls, struct rv_request request,
+static void turns_fill(struct world *w, struct rv_call **calls, struct rv_assignment request,
                        int64_t mono_at)
 {
     for (int i = 0; i <= TURN_CALLS; i++) {
@@ -403,7 +403,7 @@ static void replies_that_wait_their_turn_are_in_time(void **state)
     struct world *w = *state;
     struct rv_call *calls[TURN_CALLS + 1];
     (void)world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     int64_t left = request.complete_by - w->now;
     turns_fill(w, calls, request, w->mono + left - 1);
     w->now += left + 1000;
@@ -422,7 +422,7 @@ static void a_late_copy_does_not_pass_the_reply_that_was_in_time(void **state)
     struct world *w = *state;
     struct rv_call *calls[TURN_CALLS + 2];
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     int64_t left = request.complete_by - w->now;
     turns_fill(w, calls, request, w->mono + left - 1);
     struct rv_reply_item copy = {
@@ -447,7 +447,7 @@ static void a_new_life_waits_for_the_replies_of_the_one_before(void **state)
     struct world *w = *state;
     struct rv_call *calls[TURN_CALLS + 2];
     struct rv_task_id first = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     (void)world_submit(w, "order", "{}");
     turns_fill(w, calls, request, w->mono);
     struct rv_call *poll = calls[TURN_CALLS + 1] = poll_call(w, "inventory", "p1");
@@ -482,7 +482,7 @@ static void more_steps_than_one_load_takes_are_all_decided(void **state)
     enum { SMALL = 130, CALLS = SMALL + 3, SMALL_ITEMS = 16 };
     struct rv_call *calls[CALLS];
     (void)world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     calls[0] = replies_of(w, request.step.task, RV_CALL_ITEMS_MAX - 1);
     calls[1] = replies_of(w, request.step.task, RV_CALL_ITEMS_MAX);
     for (int i = 2; i < SMALL + 2; i++)

@@ -561,7 +561,7 @@ static void what_has_changed_is_refused_by_the_commands_rule(void **state)
     struct world *w = *state;
     struct rv_task_id selection = select_parked(w);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, tasks[3]), RV_OK);
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, request, "{}"), 200);
     assert_state(w, tasks[3], "processed");
     asked(w, selection, RV_BULK_BEGIN);

@@ -34,7 +34,7 @@ static int close_world(void **state)
 }
 
 /* The agent's word that `target` does not answer; NULL: the whole agent does not. */
-static void open_circuit(struct world *w, struct rv_request request, const char *target,
+static void open_circuit(struct world *w, struct rv_assignment request, const char *target,
                          int64_t retry_after_ms)
 {
     struct rv_reply open = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
@@ -66,8 +66,8 @@ static void a_circuit_stops_the_steps_of_its_own_target(void **state)
     struct world *w = *state;
     struct rv_task_id a = world_submit(w, "order", "{}");
     struct rv_task_id b = world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
-    struct rv_request second = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
+    struct rv_assignment second = world_take(w, "inventory", "i1");
     open_circuit(w, first, "north", 5000);
     open_circuit(w, second, "south", 5000);
     (void)world_submit(w, "order", "{}"); /* nobody knows yet where this one goes */
@@ -173,8 +173,8 @@ static void a_cancelled_step_leaves_its_circuit(void **state)
     struct world *w = *state;
     struct rv_task_id a = world_submit(w, "order", "{}");
     (void)world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
-    struct rv_request second = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
+    struct rv_assignment second = world_take(w, "inventory", "i1");
     open_circuit(w, first, "north", 5000);
     open_circuit(w, second, "north", 8000);
     world_pass(w, 6000);
@@ -237,8 +237,8 @@ static void a_target_is_asked_by_one_probe(void **state)
     struct world *w = *state;
     (void)world_submit(w, "order", "{}");
     (void)world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
-    struct rv_request second = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
+    struct rv_assignment second = world_take(w, "inventory", "i1");
     open_circuit(w, first, "north", 5000);
     open_circuit(w, second, "north", 8000);
     struct rv_agent_kind_row row = kind_row(w);
@@ -260,8 +260,8 @@ static void a_probe_that_finds_it_open_opens_it_anew(void **state)
     struct world *w = *state;
     struct rv_task_id a = world_submit(w, "order", "{}");
     (void)world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
-    struct rv_request second = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
+    struct rv_assignment second = world_take(w, "inventory", "i1");
     open_circuit(w, first, "north", 5000);
     open_circuit(w, second, "north", 5000);
     for (int i = 0; i < 5; i++) {
@@ -330,9 +330,9 @@ static void a_probe_that_did_not_leave_is_sent_again(void **state)
 }
 
 /* Three steps whose circuit's time is over, one of them out as its probe. */
-static struct rv_request probe_of_three(struct world *w, struct rv_task_id *ret_last)
+static struct rv_assignment probe_of_three(struct world *w, struct rv_task_id *ret_last)
 {
-    struct rv_request request[3];
+    struct rv_assignment request[3];
     for (size_t i = 0; i < 3; i++)
         *ret_last = world_submit(w, "order", "{}");
     for (size_t i = 0; i < 3; i++)
@@ -349,7 +349,7 @@ static void a_probe_that_another_replaced_closes_its_circuit(void **state)
 {
     struct world *w = *state;
     struct rv_task_id last;
-    struct rv_request probe = probe_of_three(w, &last);
+    struct rv_assignment probe = probe_of_three(w, &last);
     assert_int_equal(world_operate(w, RV_COMMAND_RETRY, last), RV_OK);
     assert_int_equal(handed_out(w), 1);
     assert_int_equal(handed_out(w), 0);
@@ -363,9 +363,9 @@ static void a_replaced_probe_that_fails_closes_nothing(void **state)
 {
     struct world *w = *state;
     struct rv_task_id last;
-    struct rv_request probe = probe_of_three(w, &last);
+    struct rv_assignment probe = probe_of_three(w, &last);
     assert_int_equal(world_operate(w, RV_COMMAND_RETRY, last), RV_OK);
-    struct rv_request forced = world_take(w, "inventory", "i1");
+    struct rv_assignment forced = world_take(w, "inventory", "i1");
     open_circuit(w, probe, "north", 1000);
     world_pass(w, 1000);
     assert_int_equal(handed_out(w), 0);
@@ -380,7 +380,7 @@ static void a_reply_that_is_read_late_closes_its_circuit(void **state)
 {
     struct world *w = *state;
     struct rv_task_id last;
-    struct rv_request probe = probe_of_three(w, &last);
+    struct rv_assignment probe = probe_of_three(w, &last);
     world_pass(w, probe.complete_by - w->now - 1);
     struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item item = {
@@ -404,7 +404,7 @@ static void a_probe_that_is_cancelled_is_replaced_by_the_next(void **state)
 {
     struct world *w = *state;
     struct rv_task_id waiting[3];
-    struct rv_request requests[3];
+    struct rv_assignment requests[3];
     struct rv_call *calls[2];
     for (size_t i = 0; i < 3; i++) {
         waiting[i] = world_submit(w, "order", "{}");

@@ -34,7 +34,7 @@ static void a_jump_expires_nothing(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
+    struct rv_assignment reserve = world_take(w, "inventory", "i1");
     w->wall_ahead = week;
     world_pass(w, 3000);
     w->wall_ahead = -week;

@@ -209,7 +209,7 @@ static void a_stop_answers_what_it_did_not_decide(void **state)
 
 /* ---- what is not there, or cannot be read ---- */
 
-static struct rv_call *renewal(struct world *w, struct rv_request request)
+static struct rv_call *renewal(struct world *w, struct rv_assignment request)
 {
     struct rv_call *call = world_call(w, RV_CALL_LEASES);
     struct rv_lease_item *item = RV_NEW(&call->arena, struct rv_lease_item);
@@ -248,8 +248,8 @@ static void what_is_not_there_is_told(void **state)
     ack->u.ack.alert = 77;
     assert_true(world_run(w, ack));
     assert_int_equal(ack->err, RV_ERR_NOT_FOUND);
-    struct rv_request request = world_take(w, "inventory", "i1");
-    struct rv_request stranger = request;
+    struct rv_assignment request = world_take(w, "inventory", "i1");
+    struct rv_assignment stranger = request;
     stranger.step.task = none;
     assert_int_equal(world_done(w, stranger, "1"), 409);
     struct rv_call *lease = renewal(w, stranger);
@@ -296,9 +296,9 @@ static void the_ledger_keeps_what_is_said_once(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     world_pass(w, 12000);
-    struct rv_request second = world_take(w, "inventory", "i1");
+    struct rv_assignment second = world_take(w, "inventory", "i1");
     world_pass(w, 10000);
     for (int i = 0; i < 5; i++)
         assert_int_equal(world_say(w, first, NULL, "{\"type\":\"busy\"}"), 410);
@@ -331,7 +331,7 @@ static void the_late_reply_too_many_is_answered_as_not_kept(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     world_pass(w, 22000);
     for (int i = 0; i <= RV_LATE_REPLIES_MAX; i++) {
         char error[40];
@@ -357,7 +357,7 @@ static void the_ledger_keeps_what_a_call_says_twice_once(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     world_pass(w, 10000);
     struct rv_call *call = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item items[3];
@@ -379,7 +379,7 @@ static void a_renewal_that_does_not_pass_is_decided_again(void **state)
 {
     struct world *w = *state;
     (void)world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     struct rv_call *call = renewal(w, request);
     faults.drops_per_1000 = 1000;
     assert_int_equal(rv_scheduler_run_batch(w->scheduler, &call, 1, w->mono), RV_OK);
@@ -458,7 +458,7 @@ static void a_compensation_that_fails_outside_of_a_call_starts_over(void **state
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNDO_FAILED), 1);
     assert_false(world_step(w, task, 1)->undone);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
-    struct rv_request again = world_take(w, "one", "i1");
+    struct rv_assignment again = world_take(w, "one", "i1");
     assert_string_equal(again.input.at, "{\"undo\":\"a\"}");
     assert_int_equal(world_done(w, again, "{\"bad\":false}"), 200);
     assert_state(w, task, "compensated");

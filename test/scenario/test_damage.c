@@ -80,7 +80,7 @@ static void base_tasks(struct world *w)
     tasks[FAILED] = world_submit(w, "order", "{}");
     world_fail(w, world_take(w, "inventory", "i1"), true, RV_EFFECT_UNKNOWN);
     tasks[LATE] = world_submit(w, "order", "{}");
-    struct rv_request late = world_take(w, "inventory", "i1");
+    struct rv_assignment late = world_take(w, "inventory", "i1");
     world_fail(w, late, true, RV_EFFECT_UNKNOWN);
     world_done(w, late, "{\"late\":true}");
     assert_int_equal(world_count_late(w, tasks[LATE]), 1);
@@ -434,10 +434,10 @@ static void a_late_done_is_kept_beside_a_damaged_step(void **state)
         open_at(w, store.now + 10, false);
         world_publish(w, goes_past);
         struct rv_task_id task = world_submit(w, "past", "{}");
-        struct rv_request request = world_take(w, "one", "i1");
+        struct rv_assignment request = world_take(w, "one", "i1");
         world_pass(w, 3000);
         int64_t now = w->now;
-        struct rv_request late = {.step = request.step, .token = request.token};
+        struct rv_assignment late = {.step = request.step, .token = request.token};
         world_close(w);
         char sql[200];
         snprintf(sql, sizeof sql, "%s WHERE agent = 'two' AND task = %lld", damages[i],
@@ -467,7 +467,7 @@ static void a_damaged_step_blocks_no_other_reply(void **state)
     const struct rv_call *poll = world_poll(w, "inventory", "i1", 2);
     assert_int_equal(poll->u.poll.requests_count, 2);
     for (size_t i = 0; i < 2; i++) {
-        const struct rv_request *request = &poll->u.poll.requests[i];
+        const struct rv_assignment *request = &poll->u.poll.requests[i];
         leases[i] = (struct rv_lease_item){.step = request->step, .token = request->token};
         items[i] = (struct rv_reply_item){
             .step = request->step, .token = request->token, .reply = {.output = RV_STR("{}")}};
@@ -497,7 +497,7 @@ static void a_damaged_step_blocks_no_other_reply(void **state)
     assert_step(w, good, 1, "processed");
     assert_state(w, bad, "error");
     now = w->now;
-    struct rv_request again = {.step = items[first].step, .token = items[first].token};
+    struct rv_assignment again = {.step = items[first].step, .token = items[first].token};
     world_close(w);
     snprintf(sql, sizeof sql, "UPDATE step SET round = 0 WHERE task = %lld", (long long)bad.value);
     store_edit(sql);

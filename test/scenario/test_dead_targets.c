@@ -58,7 +58,8 @@ static struct rv_task_id submit(struct world *w, uint8_t priority)
 }
 
 /* Not tried: the agent leaves the target alone. */
-static void parks_at(struct world *w, struct rv_request request, struct rv_str target, int64_t ms)
+static void parks_at(struct world *w, struct rv_assignment request, struct rv_str target,
+                     int64_t ms)
 {
     struct rv_reply open = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
                             .transient = true,
@@ -68,19 +69,19 @@ static void parks_at(struct world *w, struct rv_request request, struct rv_str t
     assert_int_equal(world_reply(w, request, open), 200);
 }
 
-static void parks(struct world *w, struct rv_request request, int64_t ms)
+static void parks(struct world *w, struct rv_assignment request, int64_t ms)
 {
     parks_at(w, request, RV_STR("shop:80"), ms);
 }
 
 /* ... all of its targets. */
-static void whole(struct world *w, struct rv_request request, int64_t ms)
+static void whole(struct world *w, struct rv_assignment request, int64_t ms)
 {
     parks_at(w, request, RV_STR_NONE, ms);
 }
 
 /* Tried: it failed, and the circuit is open. */
-static void fails(struct world *w, struct rv_request request, int64_t ms)
+static void fails(struct world *w, struct rv_assignment request, int64_t ms)
 {
     struct rv_reply failed = {.error = RV_STR("{\"type\":\"refused\"}"),
                               .transient = true,
@@ -207,7 +208,7 @@ static void a_circuit_has_a_bound(void **state)
     struct world *w = *state;
     struct rv_task_id task = submit(w, 5);
     (void)submit(w, 5);
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     parks(w, world_take(w, "inventory", "i1"), YEARS_MS);
     parks(w, first, YEARS_MS);
     assert_int_equal(world_step(w, task, 1)->ready_at, w->now + 5 * 60 * 1000);
@@ -223,11 +224,11 @@ static void retry_goes_through_an_open_circuit(void **state)
     struct world *w = *state;
     struct rv_task_id task = submit(w, 5);
     (void)submit(w, 5);
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     parks(w, world_take(w, "inventory", "i1"), 60000);
     parks(w, first, 60000);
     assert_int_equal(world_operate(w, RV_COMMAND_RETRY, task), RV_OK);
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     assert_int_equal(request.step.task.value, task.value);
     assert_true(request.insist);
     assert_int_equal(world_operate(w, RV_COMMAND_RETRY, task), RV_ERR_REFUSED);
@@ -242,7 +243,7 @@ static void retry_takes_a_step_out_of_the_circuits_line(void **state)
 {
     struct world *w = *state;
     (void)submit(w, 5);
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     whole(w, first, 60000);
     struct rv_task_id behind = submit(w, 5);
     struct rv_task_id third = submit(w, 5);
@@ -276,7 +277,7 @@ static void a_closed_circuit_is_tried_by_who_waits_longest(void **state)
     struct rv_task_id oldest = submit(w, 5);
     world_pass(w, 10);
     (void)submit(w, 5);
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     parks(w, world_take(w, "inventory", "i1"), 60000);
     parks(w, first, 60000);
     struct rv_call *call = close_circuit(w, NULL);
@@ -363,8 +364,8 @@ static void a_circuit_that_is_closed_is_named(void **state)
     (void)submit(w, 5);
     (void)submit(w, 5);
     assert_int_equal(close_circuit(w, NULL)->err, RV_ERR_REFUSED);
-    struct rv_request first = world_take(w, "inventory", "i1");
-    struct rv_request second = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
+    struct rv_assignment second = world_take(w, "inventory", "i1");
     parks(w, first, 60000);
     assert_int_equal(close_circuit(w, "shop:81")->err, RV_ERR_REFUSED);
     parks_at(w, second, RV_STR("bank:80"), 60000);
@@ -375,7 +376,7 @@ static void a_circuit_that_is_closed_is_named(void **state)
     call = close_circuit(w, "bank:80");
     assert_int_equal(call->err, RV_OK);
     assert_int_equal(call->u.operate.task.value, second.step.task.value);
-    struct rv_request probe = world_take(w, "inventory", "i1");
+    struct rv_assignment probe = world_take(w, "inventory", "i1");
     assert_int_equal(probe.step.task.value, second.step.task.value);
     /* It failed: the circuit stays open, and may be tried again. */
     parks_at(w, probe, RV_STR("bank:80"), 60000);
@@ -438,7 +439,7 @@ static void a_parked_step_keeps_its_place_in_line(void **state)
     struct rv_task_id first = submit(w, 5);
     struct rv_task_id second = submit(w, 5);
     struct rv_task_id urgent = submit(w, 9);
-    struct rv_request requests[3];
+    struct rv_assignment requests[3];
     for (int i = 0; i < 3; i++)
         requests[i] = world_take(w, "inventory", "i1");
     for (int i = 0; i < 3; i++)
@@ -447,7 +448,7 @@ static void a_parked_step_keeps_its_place_in_line(void **state)
     struct rv_task_id newer = submit(w, 5);
     parks(w, world_take(w, "inventory", "i1"), 5000);
     world_pass(w, 5000);
-    struct rv_request probe = world_take(w, "inventory", "i1");
+    struct rv_assignment probe = world_take(w, "inventory", "i1");
     assert_int_equal(probe.step.task.value, urgent.value);
     assert_int_equal(world_done(w, probe, "1"), 200);
     struct rv_task_id newest = submit(w, 5);
@@ -500,16 +501,16 @@ static void a_reply_reads_one_attempt_at_most(void **state)
     enum { ATTEMPTS = 300 };
     struct world *w = *state;
     (void)submit(w, 5);
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     parks(w, first, 1000);
-    struct rv_request last = first;
+    struct rv_assignment last = first;
     for (int i = 1; i < ATTEMPTS; i++) {
         world_pass(w, 1000);
         last = world_take(w, "inventory", "i1");
         parks(w, last, 1000);
     }
     uint64_t read = faults.attempts_read;
-    struct rv_request unknown = last;
+    struct rv_assignment unknown = last;
     unknown.token = first.token + 1;
     assert_int_equal(world_fail(w, unknown, true, RV_EFFECT_NONE), 409);
     assert_int_equal(faults.attempts_read, read);

@@ -135,11 +135,11 @@ static void an_attempt_ended_by_an_outer_timeout_is_undone(void **state)
     const char *const names[] = {"scoped", "whole"};
     for (int i = 0; i < 2; i++) {
         struct rv_task_id task = world_submit(w, names[i], "{}");
-        struct rv_request request = world_take(w, "one", "i1");
+        struct rv_assignment request = world_take(w, "one", "i1");
         world_pass(w, 5000);
         assert_int_equal(world_step(w, task, request.step.number)->effect, RV_EFFECT_UNKNOWN);
         assert_state(w, task, "compensating");
-        struct rv_request undo = world_take(w, "one", "i1");
+        struct rv_assignment undo = world_take(w, "one", "i1");
         assert_string_equal(undo.input.at, "{\"undo\":\"a\"}");
         assert_int_equal(world_done(w, undo, "{}"), 200);
         assert_state(w, task, "compensated");
@@ -170,7 +170,7 @@ static void downtime_does_not_count_for_timeouts(void **state)
     world_pass(w, 2000);
     for (int i = 0; i < TASKS; i++)
         assert_true(world_task(w, tasks[i])->state == RV_TASK_PENDING);
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, request, "{}"), 200);
     assert_int_equal(world_task(w, request.step.task)->state, RV_TASK_PROCESSED);
     /* They end in the course of a lease, not all at once. */
@@ -204,7 +204,7 @@ static void an_attempt_in_a_timeout_is_repeated_after_downtime(void **state)
     assert_in_range(ready_at - w->now + 100, 1, 10100);
     assert_in_range(world_step(w, task, step)->deadline - ready_at, 3000, 5000);
     world_pass(w, ready_at > w->now ? ready_at - w->now : 0);
-    struct rv_request again = world_take(w, "one", "i1");
+    struct rv_assignment again = world_take(w, "one", "i1");
     assert_int_equal(again.attempt, 2);
     assert_true(again.complete_by > w->now);
     assert_int_equal(world_done(w, again, "{}"), 200);
@@ -233,7 +233,7 @@ static void a_caught_timeout_is_the_steps_error(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "caught", "{}");
     world_pass(w, 10000);
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     world_pass(w, 5000);
     assert_state(w, task, "processed");
     unsigned told = 0;
@@ -275,7 +275,7 @@ static void a_cancel_between_the_attempts_of_a_try_undoes_what_they_left(void **
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "retried", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, first, "{}"), 200);
     world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_UNKNOWN);
     assert_state(w, task, "processing"); /* waits for the retry */
@@ -294,7 +294,7 @@ static void a_retried_try_undoes_both_visits(void **state)
     world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_UNKNOWN);
     world_pass(w, 3000);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    struct rv_request again = world_take(w, "two", "i1");
+    struct rv_assignment again = world_take(w, "two", "i1");
     assert_int_equal(again.attempt, 2); /* the step that had not completed keeps its identity */
     /* This one the catch does not take. */
     struct rv_reply other = {.error = RV_STR("{\"type\":\"other\",\"status\":418}")};
@@ -305,10 +305,10 @@ static void a_retried_try_undoes_both_visits(void **state)
     assert_state(w, task, "compensated");
 }
 
-static struct rv_request charge_for(struct world *w, const char *reserved, enum rv_effect effect)
+static struct rv_assignment charge_for(struct world *w, const char *reserved, enum rv_effect effect)
 {
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), reserved), 200);
-    struct rv_request charge = world_take(w, "two", "i1");
+    struct rv_assignment charge = world_take(w, "two", "i1");
     assert_string_equal(charge.input.at,
                         strcmp(reserved, "{\"r\":1}") == 0 ? "{\"of\":1}" : "{\"of\":2}");
     assert_int_equal(world_fail(w, charge, false, effect), 200);
@@ -316,11 +316,11 @@ static struct rv_request charge_for(struct world *w, const char *reserved, enum 
     return charge;
 }
 
-static void refund(struct world *w, struct rv_task_id task, const struct rv_request *charge,
+static void refund(struct world *w, struct rv_task_id task, const struct rv_assignment *charge,
                    const char *of)
 {
     char step[RV_STEP_TEXT_BYTES], input[RV_STEP_TEXT_BYTES + 64];
-    struct rv_request request = world_take(w, "two", "i1");
+    struct rv_assignment request = world_take(w, "two", "i1");
     snprintf(input, sizeof input, "{\"key\":\"%s\",\"of\":%s}",
              rv_step_text((struct rv_step_id){task, charge->step.number}, step).at, of);
     assert_string_equal(request.input.at, input);
@@ -333,17 +333,17 @@ static void a_retry_that_asks_for_something_else_has_another_key(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "reserving", "{}");
-    struct rv_request first = charge_for(w, "{\"r\":1}", RV_EFFECT_UNKNOWN);
-    struct rv_request second = charge_for(w, "{\"r\":2}", RV_EFFECT_UNKNOWN);
+    struct rv_assignment first = charge_for(w, "{\"r\":1}", RV_EFFECT_UNKNOWN);
+    struct rv_assignment second = charge_for(w, "{\"r\":2}", RV_EFFECT_UNKNOWN);
     assert_int_not_equal(second.step.number, first.step.number);
     assert_int_equal(second.attempt, 1);
     assert_int_equal(world_step(w, task, first.step.number)->visit, 1);
     assert_int_equal(world_step(w, task, second.step.number)->visit, 2);
     assert_string_equal(world_step(w, task, first.step.number)->input.at, "{\"of\":1}");
-    struct rv_request again = charge_for(w, "{\"r\":2}", RV_EFFECT_NONE);
+    struct rv_assignment again = charge_for(w, "{\"r\":2}", RV_EFFECT_NONE);
     assert_int_equal(again.step.number, second.step.number); /* the same request, the same key */
     assert_int_equal(again.attempt, 2);
-    struct rv_request third = charge_for(w, "{\"r\":1}", RV_EFFECT_NONE);
+    struct rv_assignment third = charge_for(w, "{\"r\":1}", RV_EFFECT_NONE);
     assert_true(third.step.number > again.step.number);
     assert_int_equal(world_step(w, task, third.step.number)->visit, 3);
     assert_state(w, task, "compensating");
@@ -358,8 +358,8 @@ static void a_cancel_undoes_the_requests_that_a_retry_replaced(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "reserving", "{}");
     (void)charge_for(w, "{\"r\":1}", RV_EFFECT_NONE);
-    struct rv_request second = charge_for(w, "{\"r\":2}", RV_EFFECT_UNKNOWN);
-    struct rv_request third = charge_for(w, "{\"r\":1}", RV_EFFECT_UNKNOWN);
+    struct rv_assignment second = charge_for(w, "{\"r\":2}", RV_EFFECT_UNKNOWN);
+    struct rv_assignment third = charge_for(w, "{\"r\":1}", RV_EFFECT_UNKNOWN);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     refund(w, task, &third, "1");
     refund(w, task, &second, "2");
@@ -371,13 +371,13 @@ static void a_replaced_request_that_was_done_late_calls(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "reserving", "{}");
-    struct rv_request first = charge_for(w, "{\"r\":1}", RV_EFFECT_NONE);
+    struct rv_assignment first = charge_for(w, "{\"r\":1}", RV_EFFECT_NONE);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{\"r\":2}"), 200);
     assert_int_equal(world_done(w, first, "{\"charged\":1}"), 410);
     assert_int_equal(world_count_open_alerts(w), 1);
     assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
     assert_int_equal(world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE), 200);
-    struct rv_request undo = world_take(w, "two", "i1");
+    struct rv_assignment undo = world_take(w, "two", "i1");
     assert_int_equal(world_done(w, undo, "{}"), 200);
     refund(w, task, &first, "1");
     assert_state(w, task, "compensated");
@@ -401,7 +401,7 @@ static void a_clock_that_stands_is_not_watched_all_the_time(void **state)
     }
 }
 
-static struct rv_call *done_call(struct world *w, const struct rv_request *request)
+static struct rv_call *done_call(struct world *w, const struct rv_assignment *request)
 {
     struct rv_call *call = world_call(w, RV_CALL_REPLIES);
     call->u.replies.items = RV_NEW(&call->arena, struct rv_reply_item);
@@ -417,7 +417,7 @@ static void nothing_expires_before_what_arrived_earlier_is_read(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     world_pass(w, request.complete_by - w->now - 1);
     struct rv_call *reply = done_call(w, &request);
     w->heard_until = w->mono;
@@ -433,7 +433,7 @@ static void what_ended_before_all_that_is_unread_expires(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     w->heard_until = w->mono + request.complete_by - w->now;
     world_pass(w, request.complete_by - w->now + 1000);
     assert_step(w, task, request.step.number, "pending");
@@ -448,7 +448,7 @@ static void no_timeout_fires_before_what_arrived_earlier_is_read(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "own", "{}");
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     world_pass(w, 4999);
     struct rv_call *reply = done_call(w, &request);
     w->heard_until = w->mono;

@@ -349,7 +349,7 @@ static void a_damaged_task_holds_up_no_agent_that_starts_again(void **state)
 static struct rv_call *take_stale(struct world *w, struct rv_task_id *ret_task)
 {
     *ret_task = world_submit(w, "refunds", "{}");
-    struct rv_request charge = world_take(w, "one", "i1");
+    struct rv_assignment charge = world_take(w, "one", "i1");
     world_pass(w, 12000);
     struct rv_call *first = poll_of(w, "one", "b1");
     assert_true(world_run(w, first));

@@ -44,7 +44,7 @@ static void assert_event(const struct rv_call_explain *told, size_t place,
 static void fail_twice(struct world *w, const char *agent)
 {
     for (int i = 0; i < 2; i++) {
-        struct rv_request request = world_take(w, agent, "i1");
+        struct rv_assignment request = world_take(w, agent, "i1");
         assert_int_equal(world_fail(w, request, true, RV_EFFECT_UNKNOWN), 200);
         world_pass(w, 1300);
     }
@@ -184,7 +184,7 @@ static void a_cancel_of_a_failed_task_is_not_its_reason(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
-    struct rv_request request = world_take(w, "payment", "p1");
+    struct rv_assignment request = world_take(w, "payment", "p1");
     assert_int_equal(world_fail(w, request, false, RV_EFFECT_UNKNOWN), 200);
     assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "{}"), 200);
     world_pass(w, 3000);
@@ -224,7 +224,7 @@ static void a_closed_circuit_is_not_explained_as_open(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     struct rv_reply open = {.error = RV_STR("{\"type\":\"circuit-open\"}"),
                             .circuit_open = true,
                             .target = RV_STR("bank"),
@@ -270,7 +270,7 @@ static void a_withdrawn_undo_has_not_ended_a_task(void **state)
                                      "  - p: {call: one, metadata: {reeve: {pivot: true}}}\n"
                                      "  - z: {call: one, metadata: {reeve: {compensate: none}}}\n");
     struct rv_task_id task = world_submit(w, "pivots", "{}");
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     (void)world_done(w, request, "{}");
     assert_state(w, task, "error");
@@ -359,7 +359,7 @@ static void a_list_of_attempts_that_is_cut_is_named(void **state)
                                          "cooldown: PT0.1S}\n");
     struct rv_task_id task = world_submit(w, "retries", "{}");
     for (int failed = 0; failed <= RV_EXPLAINED_ATTEMPTS_MAX; failed++) {
-        struct rv_request request = world_take(w, "tool", "i1");
+        struct rv_assignment request = world_take(w, "tool", "i1");
         const struct rv_call_explain *told = world_explained(w, task);
         assert_int_equal(told->attempts_count, failed);
         assert_false(told->cut[RV_EXPLAINED_CUT_ATTEMPTS]);

@@ -197,7 +197,7 @@ static struct rv_str sums_output(struct world *w, int64_t turn_fuel, char *ret_t
 {
     slice(w, turn_fuel);
     struct rv_task_id task = world_submit(w, "sums", "{}");
-    struct rv_request request = world_take(w, "agent", "i1");
+    struct rv_assignment request = world_take(w, "agent", "i1");
     assert_int_equal(world_done(w, request, "{\"n\":9000}"), 200);
     world_settle(w);
     const struct rv_task *row = world_task(w, task);
@@ -223,7 +223,7 @@ static void a_reply_in_time_counts_however_long_its_decision_takes(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "sums", "{}");
-    struct rv_request request = world_take(w, "agent", "i1");
+    struct rv_assignment request = world_take(w, "agent", "i1");
     slice(w, 50);
     world_settle(w);
     struct rv_call *call = world_call(w, RV_CALL_REPLIES);
@@ -290,7 +290,8 @@ static void a_crash_evaluates_again(void **state)
     assert_string_equal(world_task(w, task)->output.at, "{\"i\":20,\"n\":60000}");
 }
 
-static struct rv_call *replies_call(struct world *w, struct rv_request request, const char *output)
+static struct rv_call *replies_call(struct world *w, struct rv_assignment request,
+                                    const char *output)
 {
     struct rv_call *call = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item *item = RV_NEW(&call->arena, struct rv_reply_item);
@@ -308,7 +309,7 @@ static void a_reply_that_comes_again_is_answered(void **state)
     struct world *w = *state;
     for (int after = 0; after < BATCHES; after++) {
         struct rv_task_id task = world_submit(w, "sums", "{}");
-        struct rv_request request = world_take(w, "agent", "i1");
+        struct rv_assignment request = world_take(w, "agent", "i1");
         slice(w, 1000);
         struct rv_call *first = replies_call(w, request, "{\"n\":9000}");
         begin(w, first, 1 + after);
@@ -334,7 +335,7 @@ static void the_first_reply_counts(void **state)
     world_publish(&w, sums);
     for (int after = 0; after < BATCHES; after++) {
         struct rv_task_id task = world_submit(&w, "sums", "{}");
-        struct rv_request request = world_take(&w, "agent", "i1");
+        struct rv_assignment request = world_take(&w, "agent", "i1");
         slice(&w, 1000);
         struct rv_call *first = replies_call(&w, request, "{\"n\":9000}");
         struct rv_call *second = replies_call(&w, request, "{\"n\":1}");
@@ -360,7 +361,7 @@ static void a_stop_lets_no_other_reply_count(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "sums", "{}");
-    struct rv_request request = world_take(w, "agent", "i1");
+    struct rv_assignment request = world_take(w, "agent", "i1");
     slice(w, 50);
     world_settle(w);
     struct rv_call *first = replies_call(w, request, "{\"n\":9000}");
@@ -391,7 +392,7 @@ static void a_reply_goes_before_the_end_of_its_attempt(void **state)
     struct world *w = *state;
     world_publish(w, slow_end);
     struct rv_task_id task = world_submit(w, "slow-end", "{}");
-    struct rv_request request = world_take(w, "agent", "i1");
+    struct rv_assignment request = world_take(w, "agent", "i1");
     slice(w, 200);
     world_settle(w);
     world_pass(w, 1995);

@@ -28,20 +28,23 @@ static const char *const hour =
                          "one") "}}}\n";
 
 /* The second step is the point of no return. */
-static const char *const pivot = DOCUMENT(
-    "pivot") "do:\n"
-             "  - a: {call: one, metadata: {reeve: {" UNDO("one") "}}}\n"
-             "  - p: {call: one, metadata: {reeve: {completeBy: P7D, lease: PT10S, pivot: true}}}\n"
-             "  - z: {call: three, metadata: {reeve: {compensate: none}}}\n";
+static const char *const pivot =
+    DOCUMENT("pivot") "do:\n"
+                      "  - a: {call: one, metadata: {reeve: {" UNDO(
+                          "one") "}}}\n"
+                                 "  - p: {call: one, metadata: {reeve: {completeBy: P7D, lease: "
+                                 "PT10S, pivot: true}}}\n"
+                                 "  - z: {call: three, metadata: {reeve: {compensate: none}}}\n";
 
 /* The first step's lost attempt may run for an hour; an operator settles the second one. */
-static const char *const settled =
-    DOCUMENT("settled") "do:\n"
-                        "  - a: {call: one, metadata: {reeve: {completeBy: P1D, lease: PT1H, " UNDO(
-                            "one") "}}}\n"
-                                   "  - b: {call: two, metadata: {reeve: {failures: {threshold: 1, "
-                                   "rounds: 0, then: error}, " UNDO("two") "}}}\n"
-                                   "  - c: {call: three, metadata: {reeve: {compensate: none}}}\n";
+static const char *const settled = DOCUMENT(
+    "settled") "do:\n"
+               "  - a: {call: one, metadata: {reeve: {completeBy: P1D, lease: PT1H, " UNDO(
+                   "one") "}}}\n"
+                          "  - b: {call: two, metadata: {reeve: {failures: {threshold: 1, "
+                          "rounds: 0, then: error}, " UNDO("two") "}}}\n"
+                                                                  "  - c: {call: three, metadata: "
+                                                                  "{reeve: {compensate: none}}}\n";
 
 /* More steps without anything to undo than one decision takes off the chain. */
 #define N1 "  - s%u: {call: two, metadata: {reeve: {compensate: none}}}\n"
@@ -91,10 +94,10 @@ static void assert_refused(const struct rv_call *call, const char *part)
 }
 
 /* The agent that has the step dies, and then the task is cancelled: complete-by is a week away. */
-static struct rv_request cancelled_while_gone(struct world *w, struct rv_task_id *ret_task)
+static struct rv_assignment cancelled_while_gone(struct world *w, struct rv_task_id *ret_task)
 {
     *ret_task = world_submit(w, "week", "{}");
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, *ret_task), RV_OK);
     world_assert_cures(w, *ret_task, "abandon");
     assert_refused(world_settle_step(w, *ret_task, 1, RV_FINDING_NOTHING, NULL), "may still run");
@@ -114,7 +117,7 @@ static void a_revoked_step_whose_agent_is_gone_is_found_done(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request request = cancelled_while_gone(w, &task);
+    struct rv_assignment request = cancelled_while_gone(w, &task);
     assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_DONE, "{\"n\":1}")->err, RV_OK);
     assert_int_equal(world_count_open_alerts(w), 0);
     assert_step(w, task, 1, "cancelled");
@@ -130,7 +133,7 @@ static void a_revoked_step_whose_agent_is_gone_did_nothing(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request request = cancelled_while_gone(w, &task);
+    struct rv_assignment request = cancelled_while_gone(w, &task);
     assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_NOTHING, NULL)->err, RV_OK);
     assert_state(w, task, "cancelled");
     assert_int_equal(world_count_open_alerts(w), 0);
@@ -155,7 +158,7 @@ static void a_revoked_pivot_whose_agent_is_gone_goes_on_behind_it(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "pivot", "{}");
     done(w, "one");
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     assert_int_equal(world_explained(w, task)->reason, RV_WAIT_PIVOT);
     world_pass(w, 20000 + RV_NO_AGENT_ALERT_MS);
@@ -195,7 +198,7 @@ static void a_late_done_that_contradicts_an_operator_is_explained(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "week", "{}");
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     world_fail(w, request, false, RV_EFFECT_UNKNOWN);
     assert_state(w, task, "compensating");
     assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_NOTHING, NULL)->err, RV_OK);
@@ -213,7 +216,7 @@ static void a_revoked_step_whose_agent_answers_calls_no_more(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request request = cancelled_while_gone(w, &task);
+    struct rv_assignment request = cancelled_while_gone(w, &task);
     assert_int_equal(world_done(w, request, "{}"), 410);
     assert_int_equal(world_count_open_alerts(w), 0);
     done(w, "one");
@@ -226,7 +229,7 @@ static void a_silent_agent_with_a_long_lease_calls_after_five_minutes(void **sta
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "hour", "{}");
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     world_pass(w, RV_NO_AGENT_ALERT_MS - 1000);
     assert_int_equal(world_count_open_alerts(w), 0);
@@ -359,7 +362,7 @@ static void an_undo_that_waits_at_a_step_settled_before_calls_too(void **state)
         assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_LOST);
         world_pass(w, 5000);
         assert_int_equal(world_done(w, world_take(w, "one", "i2"), "{}"), 200);
-        struct rv_request b = world_take(w, "two", "i1");
+        struct rv_assignment b = world_take(w, "two", "i1");
         if (by_operator) {
             assert_int_equal(world_fail(w, b, false, RV_EFFECT_NONE), 200);
             assert_state(w, task, "error");

@@ -30,12 +30,12 @@ static void a_task_runs_to_its_end(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{\"sku\":\"A-1\"}");
     assert_state(w, task, "pending");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
+    struct rv_assignment reserve = world_take(w, "inventory", "i1");
     assert_string_equal(reserve.input.at, "{\"sku\":\"A-1\"}");
     assert_string_equal(reserve.reference.at, "/do/0/reserve");
     assert_state(w, task, "processing");
     assert_int_equal(world_done(w, reserve, "{\"ok\":true}"), 200);
-    struct rv_request charge = world_take(w, "payment", "p1");
+    struct rv_assignment charge = world_take(w, "payment", "p1");
     assert_string_equal(charge.input.at, "{\"amount\":12}");
     assert_true(charge.fence > reserve.fence);
     assert_int_equal(world_done(w, charge, "{\"charged\":12}"), 200);
@@ -47,7 +47,7 @@ static void the_same_reply_again_is_200_and_changes_nothing(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
+    struct rv_assignment reserve = world_take(w, "inventory", "i1");
     assert_int_equal(world_done(w, reserve, "1"), 200);
     int64_t revision = world_task(w, task)->revision;
     assert_int_equal(world_done(w, reserve, "1"), 200);
@@ -60,12 +60,12 @@ static void another_reply_to_the_same_attempt_is_410_and_goes_to_the_ledger(void
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
+    struct rv_assignment reserve = world_take(w, "inventory", "i1");
     assert_int_equal(world_done(w, reserve, "1"), 200);
     assert_int_equal(world_done(w, reserve, "2"), 410);
     assert_int_equal(world_fail(w, reserve, false, RV_EFFECT_UNKNOWN), 410);
     assert_string_equal(world_step(w, task, 1)->output.at, "1");
-    struct rv_request charge = world_take(w, "payment", "p1");
+    struct rv_assignment charge = world_take(w, "payment", "p1");
     assert_int_equal(world_fail(w, charge, true, RV_EFFECT_NONE), 200);
     assert_int_equal(world_fail(w, charge, true, RV_EFFECT_NONE), 200);
     assert_int_equal(world_done(w, charge, "1"), 410);
@@ -78,8 +78,8 @@ static void a_token_that_was_never_issued_is_409(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
-    struct rv_request forged = reserve;
+    struct rv_assignment reserve = world_take(w, "inventory", "i1");
+    struct rv_assignment forged = reserve;
     forged.token ^= 1;
     assert_int_equal(world_done(w, forged, "1"), 409);
     assert_int_equal(world_count_late(w, task), 0);
@@ -93,14 +93,14 @@ static void expiry_makes_a_new_attempt_and_the_late_reply_goes_to_the_ledger(voi
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     world_pass(w, 10000);
     assert_step(w, task, 1, "pending");
     assert_int_equal(world_step(w, task, 1)->failure_count, 1);
     assert_int_equal(world_done(w, first, "\"late\""), 410);
     assert_int_equal(world_count_late(w, task), 1);
     world_pass(w, 1300); /* the delay of one second, and its jitter */
-    struct rv_request second = world_take(w, "inventory", "i2");
+    struct rv_assignment second = world_take(w, "inventory", "i2");
     assert_int_equal(second.attempt, 2);
     assert_int_not_equal(second.token, first.token);
     assert_true(second.fence > first.fence);
@@ -113,7 +113,7 @@ static void a_reply_at_complete_by_is_late_before_the_supervisor_has_looked(void
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     w->now += 10000;
     w->mono += 10000;
     assert_int_equal(world_done(w, first, "1"), 410);
@@ -138,7 +138,7 @@ static void cool_down_then_undo_when_all_rounds_are_used_up(void **state)
     world_pass(w, 1300);
     world_fail(w, world_take(w, "payment", "p1"), true, RV_EFFECT_NONE);
     assert_state(w, task, "compensating");
-    struct rv_request release = world_take(w, "inventory", "i1");
+    struct rv_assignment release = world_take(w, "inventory", "i1");
     assert_int_equal(world_done(w, release, "{}"), 200);
     assert_state(w, task, "compensated");
     assert_int_equal(world_poll(w, "payment", "p1", 1)->u.poll.requests_count, 0);
@@ -150,7 +150,7 @@ static void a_permanent_failure_undoes_at_once(void **state)
     struct rv_task_id task = world_submit(w, "order", "{}");
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{\"r\":1}"), 200);
     world_fail(w, world_take(w, "payment", "p1"), false, RV_EFFECT_NONE);
-    struct rv_request release = world_take(w, "inventory", "i1");
+    struct rv_assignment release = world_take(w, "inventory", "i1");
     char expected[200], step[RV_STEP_TEXT_BYTES];
     snprintf(expected, sizeof expected,
              "{\"key\":\"%s\",\"outcome\":\"completed\",\"was\":{\"r\":1}}",
@@ -194,7 +194,7 @@ static void a_step_that_nobody_takes_raises_an_alert_and_stays(void **state)
     assert_state(w, task, "pending");
     world_pass(w, 60 * 60 * 1000);
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     assert_int_equal(world_count_open_alerts(w), 0);
     assert_int_equal(world_done(w, request, "1"), 200);
 }
@@ -203,7 +203,7 @@ static void the_servers_absence_is_nobodys_failure(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     world_absent(w, 60000);
     const struct rv_step *step = world_step(w, task, 1);
     assert_int_equal(step->failure_count, 0);
@@ -266,7 +266,7 @@ static void a_short_restart_keeps_the_open_attempt(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     world_restart(w, 2000);
     assert_int_equal(world_poll(w, "inventory", "i1", 8)->u.poll.requests_count, 0);
     assert_int_equal(world_done(w, first, "1"), 200);

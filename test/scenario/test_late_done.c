@@ -104,21 +104,21 @@ static struct rv_alert open_alert(struct world *w)
 }
 
 /* A task whose first attempt runs out of time; the request of that attempt. */
-static struct rv_request expired(struct world *w, const char *name, struct rv_task_id *ret_task)
+static struct rv_assignment expired(struct world *w, const char *name, struct rv_task_id *ret_task)
 {
     *ret_task = world_submit(w, name, "{}");
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     world_pass(w, 10000);
     return request;
 }
 
 /* The same of a task whose first step was done. */
-static struct rv_request second_expired(struct world *w, const char *name,
-                                        struct rv_task_id *ret_task)
+static struct rv_assignment second_expired(struct world *w, const char *name,
+                                           struct rv_task_id *ret_task)
 {
     *ret_task = world_submit(w, name, "{}");
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     world_pass(w, 10000);
     return request;
 }
@@ -129,7 +129,7 @@ static void a_late_done_after_an_undo_calls_an_operator(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request first = expired(w, "alone", &task);
+    struct rv_assignment first = expired(w, "alone", &task);
     assert_state(w, task, "error");
     found_to_be_nothing(w, task);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
@@ -156,7 +156,7 @@ static void a_late_done_of_what_needed_no_undo_calls_an_operator(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request first = expired(w, "alone", &task);
+    struct rv_assignment first = expired(w, "alone", &task);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_state(w, task, "compensating");
     found_to_be_nothing(w, task);
@@ -171,7 +171,7 @@ static void a_late_done_of_what_was_undone_calls_nobody(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request first = expired(w, "alone", &task);
+    struct rv_assignment first = expired(w, "alone", &task);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_state(w, task, "compensated");
@@ -184,7 +184,7 @@ static void a_late_done_of_an_abandoned_task_calls_nobody(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request first = expired(w, "alone", &task);
+    struct rv_assignment first = expired(w, "alone", &task);
     found_to_be_nothing(w, task);
     struct rv_call *call = world_call(w, RV_CALL_OPERATE);
     call->u.operate = (struct rv_call_operate){
@@ -201,10 +201,10 @@ static void a_late_done_while_the_undo_goes_on_is_undone(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request b = second_expired(w, "two", &task);
+    struct rv_assignment b = second_expired(w, "two", &task);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(finds_nothing(w, task, 2), RV_OK);
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     assert_string_equal(undo.input.at, "{\"undo\":\"a\"}");
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     assert_false(world_step(w, task, 2)->undone);
@@ -225,7 +225,7 @@ static void what_was_done_late_is_not_settled_as_nothing(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request b = second_expired(w, "two", &task);
+    struct rv_assignment b = second_expired(w, "two", &task);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     assert_int_equal(finds_nothing(w, task, 2), RV_ERR_REFUSED);
@@ -238,12 +238,12 @@ static void a_late_done_of_what_a_person_took_back_is_undone(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request b = second_expired(w, "two", &task);
+    struct rv_assignment b = second_expired(w, "two", &task);
     assert_int_equal(settle(w, task, (struct rv_call_operate){.step = 2}), RV_OK);
     assert_state(w, task, "processed");
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(finds_nothing(w, task, 2), RV_OK);
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     assert_int_equal(world_done(w, undo, "{}"), 200);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
@@ -255,10 +255,10 @@ static void a_late_done_of_a_replaced_request_is_undone_with_the_rest(void **sta
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request first = expired(w, "alone", &task);
+    struct rv_assignment first = expired(w, "alone", &task);
     resubmit_edited(w, task, true);
     found_to_be_nothing(w, task);
-    struct rv_request second = world_take(w, "one", "i1");
+    struct rv_assignment second = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, second, "{}"), 200);
     assert_state(w, task, "processed");
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
@@ -283,7 +283,7 @@ static void a_pivot_that_was_done_late_is_known_while_its_definition_is_lost(voi
     struct rv_task_id task = world_submit(w, "passing", "{}");
     int64_t workflow = world_task(w, task)->workflow;
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    struct rv_request b = world_take(w, "one", "i1");
+    struct rv_assignment b = world_take(w, "one", "i1");
     world_pass(w, 10000);
     resubmit_edited(w, task, false);
     world_pin(w, task, lost->u.publish.row.id);
@@ -303,10 +303,10 @@ static void a_finding_that_was_disproved_is_not_believed_again(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "two", "{}");
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     world_pass(w, 20000);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
-    struct rv_request second = world_take(w, "one", "i1");
+    struct rv_assignment second = world_take(w, "one", "i1");
     assert_int_equal(first.step.number, second.step.number);
     world_pass(w, 20000);
     assert_state(w, task, "error");
@@ -315,7 +315,7 @@ static void a_finding_that_was_disproved_is_not_believed_again(void **state)
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_true(world_step(w, task, 2)->undone);
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, second, "{\"was\":1}"), 410);
     assert_true(world_step(w, task, 2)->undone);
     assert_int_equal(world_done(w, undo, "{}"), 200);
@@ -335,7 +335,7 @@ static void an_undo_that_would_be_refused_is_not_named(void **state)
     struct world *w = *state;
     world_publish(w, caught);
     struct rv_task_id task = world_submit(w, "caught", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     assert_int_equal(world_fail(w, first, false, RV_EFFECT_NONE), 200);
     assert_state(w, task, "processed");
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
@@ -360,11 +360,11 @@ static const char *const trying =
                        " failures: {threshold: 1, rounds: 0}}}}\n";
 
 /* `b` fails, and its agent says that it did nothing; control stands at `e`. */
-static struct rv_request caught_before(struct world *w, const char *name, struct rv_task_id *task,
-                                       struct rv_request *ret_e)
+static struct rv_assignment caught_before(struct world *w, const char *name,
+                                          struct rv_task_id *task, struct rv_assignment *ret_e)
 {
     *task = world_submit(w, name, "{}");
-    struct rv_request b = world_take(w, "one", "i1");
+    struct rv_assignment b = world_take(w, "one", "i1");
     assert_int_equal(world_fail(w, b, false, RV_EFFECT_NONE), 200);
     *ret_e = world_take(w, "one", "i1");
     return b;
@@ -374,9 +374,9 @@ static void what_was_caught_and_done_late_is_undone_with_its_task(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request e;
+    struct rv_assignment e;
     world_publish(w, trying);
-    struct rv_request b = caught_before(w, "trying", &task, &e);
+    struct rv_assignment b = caught_before(w, "trying", &task, &e);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     struct rv_alert alert = open_alert(w);
     assert_int_equal(alert.kind, RV_ALERT_LATE_DONE);
@@ -388,7 +388,7 @@ static void what_was_caught_and_done_late_is_undone_with_its_task(void **state)
     assert_int_equal(open_alert(w).id, alert.id);
     assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
     assert_state(w, task, "compensating");
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     assert_string_equal(undo.input.at, "{\"undo\":2}");
     assert_int_equal(open_alert(w).id, alert.id);
     assert_int_equal(world_done(w, undo, "{}"), 200);
@@ -400,9 +400,9 @@ static void what_was_caught_and_done_late_calls_when_its_task_ends_well(void **s
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request e;
+    struct rv_assignment e;
     world_publish(w, trying);
-    struct rv_request b = caught_before(w, "trying", &task, &e);
+    struct rv_assignment b = caught_before(w, "trying", &task, &e);
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
@@ -423,7 +423,7 @@ static void what_was_caught_as_unknown_and_done_late_calls(void **state)
     struct world *w = *state;
     world_publish(w, trying);
     struct rv_task_id task = world_submit(w, "trying", "{}");
-    struct rv_request b = world_take(w, "one", "i1");
+    struct rv_assignment b = world_take(w, "one", "i1");
     world_pass(w, 10000);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_state(w, task, "processed");
@@ -450,9 +450,9 @@ static void what_a_timeout_ended_and_was_done_late_calls(void **state)
     struct world *w = *state;
     world_publish(w, hurried);
     struct rv_task_id task = world_submit(w, "hurried", "{}");
-    struct rv_request b = world_take(w, "one", "i1");
+    struct rv_assignment b = world_take(w, "one", "i1");
     world_pass(w, 3000);
-    struct rv_request e = world_take(w, "one", "i1");
+    struct rv_assignment e = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, b, "{}"), 410);
     assert_int_equal(open_alert(w).step, b.step.number);
     assert_int_equal(world_done(w, e, "{}"), 200);
@@ -482,22 +482,22 @@ static void what_a_retry_keeps_calls_when_it_is_given_up(void **state)
     world_publish(w, retried);
     struct rv_task_id task = world_submit(w, "retried", "{}");
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    struct rv_request b = world_take(w, "one", "i1");
+    struct rv_assignment b = world_take(w, "one", "i1");
     assert_int_equal(world_fail(w, b, false, RV_EFFECT_NONE), 200);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     assert_int_equal(world_count_open_alerts(w), 0);
     world_pass(w, 5000);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    struct rv_request again = world_take(w, "one", "i1");
+    struct rv_assignment again = world_take(w, "one", "i1");
     assert_int_equal(again.step.number, b.step.number);
     assert_int_equal(world_fail(w, again, false, RV_EFFECT_NONE), 200);
-    struct rv_request e = world_take(w, "one", "i1");
+    struct rv_assignment e = world_take(w, "one", "i1");
     struct rv_alert alert = open_alert(w);
     assert_int_equal(alert.step, b.step.number);
     assert_non_null(strstr(alert.message.at, "a late reply reports that an attempt of step 3 "
                                              "was done, with the output {\"was\":1}"));
     assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     assert_string_equal(undo.input.at, "{\"undo\":\"b\"}");
     assert_int_equal(world_done(w, undo, "{}"), 200);
     assert_state(w, task, "compensated");
@@ -511,7 +511,7 @@ static void what_a_retry_brought_to_its_result_calls_nobody(void **state)
     world_publish(w, retried);
     struct rv_task_id task = world_submit(w, "retried", "{}");
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    struct rv_request b = world_take(w, "one", "i1");
+    struct rv_assignment b = world_take(w, "one", "i1");
     assert_int_equal(world_fail(w, b, false, RV_EFFECT_NONE), 200);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     world_pass(w, 5000);
@@ -538,14 +538,14 @@ static const char *const looping = DOCUMENT(
 static void each_turn_of_a_loop_calls_for_itself(void **state)
 {
     struct world *w = *state;
-    struct rv_request b[2];
+    struct rv_assignment b[2];
     world_publish(w, looping);
     struct rv_task_id task = world_submit(w, "looping", "{}");
     for (int i = 0; i < 2; i++) {
         b[i] = world_take(w, "one", "i1");
         assert_int_equal(world_fail(w, b[i], false, RV_EFFECT_NONE), 200);
     }
-    struct rv_request e = world_take(w, "one", "i1");
+    struct rv_assignment e = world_take(w, "one", "i1");
     for (int i = 0; i < 2; i++)
         assert_int_equal(world_done(w, b[i], "{}"), 410);
     assert_int_equal(world_count_open_alerts(w), 2);
@@ -572,9 +572,9 @@ static void what_was_done_late_and_is_undone_by_hand_stops_the_undo(void **state
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request e;
+    struct rv_assignment e;
     world_publish(w, byhand);
-    struct rv_request b = caught_before(w, "byhand", &task, &e);
+    struct rv_assignment b = caught_before(w, "byhand", &task, &e);
     assert_int_equal(world_done(w, b, "{}"), 410);
     assert_non_null(
         strstr(open_alert(w).message.at, "; an undo of the task will not undo this step"));
@@ -600,12 +600,12 @@ static void a_wrong_finding_calls_before_the_end(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request first = expired(w, "two", &task);
+    struct rv_assignment first = expired(w, "two", &task);
     assert_int_equal(settle(w, task,
                             (struct rv_call_operate){
                                 .step = 1, .finding = RV_FINDING_NOTHING, .output = RV_STR("{}")}),
                      RV_OK);
-    struct rv_request b = world_take(w, "one", "i1");
+    struct rv_assignment b = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, first, "{}"), 410);
     assert_int_equal(open_alert(w).step, 1);
     assert_int_equal(world_done(w, b, "{}"), 200);
@@ -621,7 +621,7 @@ static void a_late_done_is_not_settled_as_nothing(void **state)
     for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
         struct world *w = *state;
         struct rv_task_id task = world_submit(w, "two", "{}");
-        struct rv_request first = world_take(w, "one", "i1");
+        struct rv_assignment first = world_take(w, "one", "i1");
         world_pass(w, 10000);
         assert_int_equal(settle(w, task,
                                 (struct rv_call_operate){
@@ -641,9 +641,9 @@ static void a_wrong_assumption_calls_before_the_end(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request first = expired(w, "alone", &task);
+    struct rv_assignment first = expired(w, "alone", &task);
     resubmit_edited(w, task, false);
-    struct rv_request second = world_take(w, "one", "i1");
+    struct rv_assignment second = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, first, "{}"), 410);
     assert_int_equal(open_alert(w).step, 1);
     assert_int_equal(world_done(w, second, "{}"), 200);
@@ -656,9 +656,9 @@ static void what_is_done_late_in_an_undo_calls_nobody(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request e;
+    struct rv_assignment e;
     world_publish(w, trying);
-    struct rv_request b = caught_before(w, "trying", &task, &e);
+    struct rv_assignment b = caught_before(w, "trying", &task, &e);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     assert_int_equal(world_count_open_alerts(w), 0);
@@ -682,9 +682,9 @@ static void what_is_done_late_in_an_undo_that_is_taken_back_calls(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
-    struct rv_request e;
+    struct rv_assignment e;
     world_publish(w, pivoting);
-    struct rv_request b = caught_before(w, "pivoting", &task, &e);
+    struct rv_assignment b = caught_before(w, "pivoting", &task, &e);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     assert_int_equal(open_alert(w).kind, RV_ALERT_LATE_DONE);

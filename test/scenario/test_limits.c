@@ -125,7 +125,7 @@ static void a_parked_poll_hears_of_the_end_of_an_attempt(void **state)
     struct world *w = *state;
     submit_many(w, 2);
     world_limit(w, at_a_time(1));
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     struct rv_call *parked = park(w, "i2", 1);
     assert_int_equal(world_done(w, first, "{}"), 200);
     world_settle(w);
@@ -176,7 +176,7 @@ static void nothing_is_handed_out_while_paused(void **state)
 {
     struct world *w = *state;
     submit_many(w, 2);
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     world_limit(w, pause(true));
     struct rv_call *parked = park(w, "i2", 8);
     world_pass(w, 3000);
@@ -235,7 +235,7 @@ static void what_is_open_is_known_after_refused_batches(void **state)
     world_publish(&w, ORDER);
     submit_many(&w, 2);
     world_limit(&w, at_a_time(1));
-    struct rv_request request = world_take(&w, "inventory", "i1");
+    struct rv_assignment request = world_take(&w, "inventory", "i1");
     world_restart_unlooked(&w, 100);
     faults.drop_at = faults.changes + 1;
     faults.pass_commits = faults.fail_commits = 1;

@@ -185,7 +185,7 @@ static void open_attempts_finish_while_suspended(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
     assert_int_equal(world_done(w, request, "{}"), 200);
     assert_step(w, task, 1, "processed");
@@ -252,7 +252,7 @@ static void a_settled_step_has_the_given_output(void **state)
     assert_step(w, task, 1, "skipped");
     assert_step_text(w, task, 1, "{\"by\":\"hand\"}");
     assert_state(w, task, "processing");
-    struct rv_request b = world_take(w, "two", "i1");
+    struct rv_assignment b = world_take(w, "two", "i1");
     assert_string_equal(b.input.at, "{\"got\":{\"by\":\"hand\"}}");
     assert_int_equal(world_done(w, b, "{}"), 200);
     assert_state(w, task, "processed");
@@ -271,7 +271,7 @@ static void a_parked_step_is_settled_and_its_effect_undone(void **state)
     assert_state(w, task, "processing");
     assert_int_equal(world_count_open_alerts(w), 0);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
     assert_int_equal(world_done(w, undo, "{}"), 200);
     assert_state(w, task, "compensated");
@@ -287,7 +287,7 @@ static void a_step_done_by_hand_is_undone_as_completed(void **state)
     assert_int_equal(settle_with(w, task, 1, RV_FINDING_DONE, "7", 0), RV_OK);
     assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
 }
 
@@ -295,7 +295,7 @@ static void a_step_at_work_is_not_settled(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     assert_int_equal(pass_over(w, task, 1, "7"), RV_ERR_REFUSED);
     assert_int_equal(pass_over(w, task, 2, "7"), RV_ERR_REFUSED); /* no such step */
     assert_int_equal(world_done(w, request, "{}"), 200);
@@ -318,7 +318,7 @@ static void the_ledger_is_seen_before_a_settlement(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     world_pass(w, 10000);
     assert_state(w, task, "error");
     assert_int_equal(world_done(w, request, "{\"late\":1}"), 410);
@@ -338,7 +338,7 @@ static void a_compensation_is_settled(void **state)
     struct rv_task_id task = world_submit(w, "order", "{}");
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
-    struct rv_request undo = world_take(w, "inventory", "i1");
+    struct rv_assignment undo = world_take(w, "inventory", "i1");
     world_fail(w, undo, false, RV_EFFECT_UNKNOWN);
     assert_state(w, task, "error");
     assert_int_equal(pass_over(w, task, undo.step.number, "{}"), RV_OK);
@@ -352,11 +352,11 @@ static void another_input_has_another_key(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     world_fail(w, first, false, RV_EFFECT_NONE);
     assert_state(w, task, "error");
     assert_int_equal(resubmit(w, task, "{\"n\":2}", NOTHING_SAID, 0), RV_OK);
-    struct rv_request second = world_take(w, "one", "i1");
+    struct rv_assignment second = world_take(w, "one", "i1");
     assert_int_not_equal(second.step.number, first.step.number);
     assert_string_equal(second.input.at, "{\"n\":2}");
     assert_step(w, task, first.step.number, "cancelled");
@@ -377,7 +377,7 @@ static void an_unknown_outcome_refuses_another_input(void **state)
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     /* What the operator took for not done is not undone ... */
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     char key[RV_STEP_TEXT_BYTES];
     assert_non_null(strstr(undo.input.at, rv_step_text((struct rv_step_id){task, 2}, key).at));
     assert_int_equal(world_done(w, undo, "{}"), 200);
@@ -389,13 +389,13 @@ static void a_wrong_assumption_is_undone_all_the_same(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     world_pass(w, 10000);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_OK);
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
     assert_int_equal(world_done(w, undo, "{}"), 200);
     assert_state(w, task, "compensated");
@@ -405,7 +405,7 @@ static void a_late_done_refuses_another_input(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     world_pass(w, 10000);
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_ERR_REFUSED); /* not seen */
@@ -421,13 +421,13 @@ static void the_old_request_is_undone_first(void **state)
     assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 0), RV_OK);
     assert_state(w, task, "compensating");
     world_restart(w, 100);
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     assert_non_null(strstr(undo.input.at, "\"undo\""));
     assert_nothing(w, "one"); /* the new one waits */
     assert_int_equal(world_done(w, undo, "{}"), 200);
     assert_state(w, task, "processing");
     assert_true(world_step(w, task, 1)->undone);
-    struct rv_request second = world_take(w, "one", "i1");
+    struct rv_assignment second = world_take(w, "one", "i1");
     assert_string_equal(second.input.at, "{\"n\":2}");
     assert_int_equal(world_done(w, second, "{}"), 200);
     assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
@@ -440,7 +440,7 @@ static void a_late_done_of_an_older_request_does_not_replace_the_undo(void **sta
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     world_pass(w, 10000);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_OK);
     assert_int_equal(poll_of_boot(w, "before")->u.poll.requests_count, 1);
@@ -450,7 +450,7 @@ static void a_late_done_of_an_older_request_does_not_replace_the_undo(void **sta
     assert_state(w, task, "compensating");
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
     world_pass(w, 10000);
-    struct rv_request undo = world_take(w, "one", "i2");
+    struct rv_assignment undo = world_take(w, "one", "i2");
     assert_non_null(strstr(undo.input.at, "\"undo\"")); /* of the first, the newest known */
     assert_int_equal(world_done(w, undo, "{}"), 200);
     assert_false(world_step(w, task, 2)->undone);
@@ -470,16 +470,16 @@ static void what_was_undone_first_is_no_damage_when_a_later_attempt_is_lost(void
     struct rv_task_id task = world_submit(w, "parked", "{}");
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 0), RV_OK);
-    struct rv_request undo = world_take(w, "one", "i1");
+    struct rv_assignment undo = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, undo, "{}"), 200);
-    struct rv_request lost = world_take(w, "one", "i1");
+    struct rv_assignment lost = world_take(w, "one", "i1");
     assert_int_equal(poll_of_boot(w, "boot-2")->u.poll.requests_count, 0);
     assert_int_equal(world_task(w, task)->quiet_at, lost.lease_until);
     assert_state(w, task, "error");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     struct rv_call *second = poll_of_boot(w, "boot-2");
     assert_int_equal(second->u.poll.requests_count, 1);
-    struct rv_request request = second->u.poll.requests[0];
+    struct rv_assignment request = second->u.poll.requests[0];
     struct rv_reply_item items[] = {
         {.step = undo.step, .token = undo.token, .reply = {.output = RV_STR("{}")}},
         {.step = request.step, .token = request.token, .reply = {.output = RV_STR("{}")}}};
@@ -620,7 +620,7 @@ static void it_is_explained_why_no_agent_takes_a_step(void **state)
     assert_int_equal(told->steps[0].connected, 0);
     assert_int_equal(told->next_at, world_step(w, task, 1)->wake_at);
     struct rv_task_id other = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_HELD);
     assert_true(rv_str_is(told->steps[0].step->instance, "i1"));
@@ -655,7 +655,7 @@ static void it_is_explained_that_an_operator_holds_the_agent_back(void **state)
     world_limit(w, (struct rv_call_limit){
                        .sets_paused = true, .sets_concurrent = true, .row.concurrent = 1});
     assert_int_equal(world_explained(w, task)->reason, RV_WAIT_NO_AGENT);
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     told = world_explained(w, task);
     assert_int_equal(told->reason, RV_WAIT_LIMIT);
     assert_int_equal(told->until, 0);

@@ -517,7 +517,7 @@ static void polls_that_all_have_one_name_get_work(void **state)
     }
 }
 
-static struct rv_lease_item *renew(struct world *w, struct rv_request request)
+static struct rv_lease_item *renew(struct world *w, struct rv_assignment request)
 {
     struct rv_call *call = world_call(w, RV_CALL_LEASES);
     struct rv_lease_item *item = RV_NEW(&call->arena, struct rv_lease_item);
@@ -532,7 +532,7 @@ static void a_lease_is_renewed_but_never_beyond_complete_by(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "leased", "{}");
-    struct rv_request request = world_poll(w, "slow", "i1", 1)->u.poll.requests[0];
+    struct rv_assignment request = world_poll(w, "slow", "i1", 1)->u.poll.requests[0];
     int64_t complete_by = request.complete_by;
     assert_int_equal(request.lease_until, w->now + 5000);
     for (int i = 0; i < 14; i++) {
@@ -551,7 +551,7 @@ static void a_renewal_hears_that_the_attempt_is_cancelled(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "leased", "{}");
-    struct rv_request request = world_poll(w, "slow", "i1", 1)->u.poll.requests[0];
+    struct rv_assignment request = world_poll(w, "slow", "i1", 1)->u.poll.requests[0];
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     struct rv_lease_item *item = renew(w, request);
     assert_int_equal(item->status, 200);
@@ -564,7 +564,7 @@ static void a_wait_that_meets_the_end_is_answered_at_once(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
-    struct rv_request charge = world_take(w, "payment", "p1");
+    struct rv_assignment charge = world_take(w, "payment", "p1");
     struct rv_call *show = world_call(w, RV_CALL_SHOW);
     show->u.show.task = task;
     show->u.show.wait_ms = 20000;
@@ -626,9 +626,9 @@ static void an_instance_that_is_busy_is_shown_as_connected(void **state)
     struct world *w = *state;
     publish_hour(w);
     (void)world_submit(w, "hour", "{}");
-    struct rv_request first = world_take(w, "slow", "busy");
+    struct rv_assignment first = world_take(w, "slow", "busy");
     (void)world_submit(w, "hour", "{}");
-    struct rv_request second = world_take(w, "slow", "busy");
+    struct rv_assignment second = world_take(w, "slow", "busy");
     struct rv_task_id waits = world_submit(w, "hour", "{}");
     world_pass(w, 50 * 1000);
     assert_int_equal(renew(w, first)->status, 200);
@@ -676,7 +676,7 @@ static void waiting_takes_no_memory_per_change(void **state)
     show->u.show.wait_ms = 50000;
     show->u.show.after_revision = INT64_MAX;
     assert_false(world_run(w, show));
-    struct rv_request request = world_take(w, "slow", "i1");
+    struct rv_assignment request = world_take(w, "slow", "i1");
     size_t before = show->arena.bytes_taken;
     for (int i = 0; i < 100; i++)
         assert_int_equal(renew(w, request)->status, 200);
@@ -699,7 +699,7 @@ static void an_answer_outlives_the_call_that_brought_it(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
-    struct rv_request charge = world_take(w, "payment", "p1");
+    struct rv_assignment charge = world_take(w, "payment", "p1");
     struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item item = {.step = charge.step, .token = charge.token};
     item.reply.output = rv_arena_str(&reply->arena, RV_STR("{\"charged\":12}"));

@@ -120,8 +120,8 @@ static void who_has_waited_long_goes_before_the_important(void **state)
         struct rv_task_id low = submit(w, PRIORITY_LOW, NULL, NULL)->task;
         world_pass(w, longer ? worth + 1 : worth - 1);
         struct rv_task_id high = submit(w, PRIORITY_HIGH, NULL, NULL)->task;
-        struct rv_request first = world_take(w, "slow", "i1");
-        struct rv_request second = world_take(w, "slow", "i1");
+        struct rv_assignment first = world_take(w, "slow", "i1");
+        struct rv_assignment second = world_take(w, "slow", "i1");
         assert_int_equal(first.step.task.value, longer ? low.value : high.value);
         assert_int_equal(second.step.task.value, longer ? high.value : low.value);
         assert_int_equal(world_done(w, first, "{}"), 200);
@@ -165,7 +165,7 @@ static void a_cancel_wakes_the_poll_of_its_instance(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "climbs", "{}");
-    struct rv_request request = world_take(w, "slow", "i1");
+    struct rv_assignment request = world_take(w, "slow", "i1");
     struct rv_call *other = poll_parked(w, "i2", "p2");
     struct rv_call *confirming = world_call(w, RV_CALL_POLL);
     confirming->u.poll = other->u.poll;

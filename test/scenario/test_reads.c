@@ -191,7 +191,7 @@ static bool query_ask(struct rv_call *call, struct rv_task_id task)
     case RV_CALL_SELECT:
     case RV_CALL_BULK:
     case RV_CALL_GONE:
-    case RV_CALL_UNDELIVERED:
+    case RV_CALL_UNSENT:
         return false;
     }
     return false;
@@ -301,7 +301,7 @@ static void assert_waits_with_nothing(struct world *w, struct rv_call *call)
     assert_false(world_run(w, call));
     assert_in_range(call->arena.bytes_taken, 0, SMALL);
     room = false;
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     assert_in_range(call->arena.bytes_taken, 0, SMALL);
     assert_int_equal(world_done(w, request, "{}"), 200);
     world_settle(w);
@@ -337,7 +337,7 @@ static void a_submission_lets_go_of_what_becomes_large(void **state)
     struct world *w = *state;
     struct rv_call *call = submission(w, RV_STR("{}"));
     assert_false(world_run(w, call));
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     room = false;
     struct rv_reply reply = {.output = large_json(w), .effect = RV_EFFECT_DONE};
     assert_int_equal(world_reply(w, request, reply), 200);

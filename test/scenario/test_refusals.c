@@ -53,7 +53,7 @@ static struct rv_call *operate_call(struct world *w, enum rv_command_kind verb,
     return call;
 }
 
-static struct rv_call *reply_call(struct world *w, struct rv_request request)
+static struct rv_call *reply_call(struct world *w, struct rv_assignment request)
 {
     struct rv_call *call = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item *item = RV_NEW(&call->arena, struct rv_reply_item);
@@ -145,13 +145,13 @@ static void nothing_goes_to_a_poll_of_an_older_boot(void **state)
     assert_int_equal(fresh->u.poll.requests_count, 1);
 }
 
-static void an_offender_is_parked_and_its_reply_answered(void **state)
+static void an_offender_is_escalated_and_its_reply_answered(void **state)
 {
     struct world *w = *state;
     struct rv_task_id good = world_submit(w, "order", "{}");
     struct rv_task_id bad = world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
-    struct rv_request second = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
+    struct rv_assignment second = world_take(w, "inventory", "i1");
     faults.offender = bad;
     struct rv_call *both[] = {reply_call(w, first), reply_call(w, second)};
     assert_int_equal(rv_scheduler_run_batch(w->scheduler, both, 2, w->mono), RV_OK);
@@ -171,8 +171,8 @@ static void an_offender_blocks_no_other_reply(void **state)
     struct world *w = *state;
     (void)world_submit(w, "order", "{}");
     struct rv_task_id bad = world_submit(w, "order", "{}");
-    struct rv_request requests[] = {world_take(w, "inventory", "i1"),
-                                    world_take(w, "inventory", "i1")};
+    struct rv_assignment requests[] = {world_take(w, "inventory", "i1"),
+                                       world_take(w, "inventory", "i1")};
     struct rv_reply_item items[2];
     struct rv_call *call = world_call(w, RV_CALL_REPLIES);
     for (size_t i = 0; i < 2; i++)
@@ -195,7 +195,7 @@ static void a_parked_offender_is_counted_and_logged(void **state)
 {
     struct world *w = *state;
     struct rv_task_id bad = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     const struct rv_counts *counts = rv_scheduler_counts(w->scheduler);
     int alerts = w->alerts;
     faults.offender = bad;
@@ -367,7 +367,7 @@ static void a_commit_that_is_found_absent_is_decided_again(void **state)
     assert_true(calls[3]->u.publish.known);
     assert_int_equal(count_workflows(w), 2);
     /* The new task's hint was lost with the batch, and given again. */
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     assert_int_equal(request.step.task.value, calls[0]->u.submit.items[0].task.value);
 }
 
@@ -428,7 +428,7 @@ static void an_absence_lasts_until_something_is_written(void **state)
                                         " failures: {threshold: 2, delay: PT1S}}}\n");
     struct rv_task_id task = world_submit(w, "leased", "{}");
     struct rv_call *lease = world_call(w, RV_CALL_LEASES);
-    struct rv_request request = world_take(w, "slow", "i1");
+    struct rv_assignment request = world_take(w, "slow", "i1");
     struct rv_lease_item item = {.step = request.step, .token = request.token};
     lease->u.leases.items = &item;
     lease->u.leases.count = 1;
@@ -449,7 +449,7 @@ static void the_tries_are_bounded(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     struct rv_call *lease = world_call(w, RV_CALL_LEASES);
     struct rv_lease_item item = {.step = request.step, .token = request.token};
     lease->u.leases.items = &item;
@@ -570,7 +570,7 @@ static void files_that_are_displaced_refuse_new_work(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
+    struct rv_assignment reserve = world_take(w, "inventory", "i1");
     size_t before = world_count_open_alerts(w);
     w->files = RV_ERR_FULL;
     world_pass(w, 1000);
@@ -603,7 +603,7 @@ int main(void)
         SCENARIO(a_new_boot_counts_though_its_first_poll_was_refused),
         SCENARIO(a_process_that_looks_gone_still_confirms),
         SCENARIO(nothing_goes_to_a_poll_of_an_older_boot),
-        SCENARIO(an_offender_is_parked_and_its_reply_answered),
+        SCENARIO(an_offender_is_escalated_and_its_reply_answered),
         SCENARIO(an_offender_blocks_no_other_reply),
         SCENARIO(a_parked_offender_is_counted_and_logged),
         SCENARIO(an_operators_command_on_an_offender_is_answered),

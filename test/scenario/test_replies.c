@@ -2,7 +2,7 @@
 #include "../lib/hooks.h"
 #include "base/time.h"
 #include "core/trace.h"
-#include "notify/book.h"
+#include "notify/delivery_queue.h"
 #include "order.h"
 
 #include <setjmp.h>
@@ -189,7 +189,7 @@ static void who_waits_hears_at_once(void **state)
     struct rv_submission item = submit(w, "order", NULL);
     struct rv_call *call = messages_call(w, item.task, 1, 20000);
     assert_false(world_run(w, call));
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     assert_true(world_finished(call));
     assert_int_equal(call->u.messages.count, 1);
     assert_int_equal(call->u.messages.rows[0].kind, RV_MESSAGE_STARTED);
@@ -280,7 +280,7 @@ static void a_day_later_an_operator_is_called(void **state)
     size_t tried = hooks.all;
     world_pass(w, 3 * RV_HOUR_MS);
     assert_int_equal(hooks.all, tried);
-    assert_true(messages(w, item.task)->delivery->parked);
+    assert_true(messages(w, item.task)->delivery->given_up);
 
     struct rv_call *list = world_call(w, RV_CALL_ALERTS);
     assert_true(world_run(w, list));
@@ -413,7 +413,7 @@ static void more_than_the_book_holds_waits_in_the_rows(void **state)
 static void an_absence_does_not_count_for_what_is_read_late(void **state)
 {
     struct world *w = *state;
-    enum { TASKS = RV_BOOK_TASKS_MAX + 500 };
+    enum { TASKS = RV_DELIVERY_QUEUE_TASKS_MAX + 500 };
     static struct rv_task_id tasks[TASKS];
     for (size_t i = 0; i < TASKS; i++)
         tasks[i] = submit(w, "order", "https://a.example/hook").task;
@@ -421,7 +421,7 @@ static void an_absence_does_not_count_for_what_is_read_late(void **state)
     world_restart(w, 30 * RV_HOUR_MS);
     world_pass(w, RV_SECOND_MS);
     size_t taken = 0;
-    while (taken < RV_BOOK_TASKS_MAX) {
+    while (taken < RV_DELIVERY_QUEUE_TASKS_MAX) {
         size_t count = hooks_answer(&hooks, w, NULL, HOOK_TAKES);
         assert_int_not_equal(count, 0);
         taken += count;

@@ -237,13 +237,13 @@ static void what_was_undone_by_hand_is_resubmitted_with_another_key(void **state
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "pivot", "{\"a\":1}");
     done(w, "one");
-    struct rv_request first = world_take(w, "two", "i1");
+    struct rv_assignment first = world_take(w, "two", "i1");
     world_fail(w, first, false, RV_EFFECT_UNKNOWN);
     assert_int_equal(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL)->err, RV_OK);
     assert_refused(world_settle_step(w, task, 2, RV_FINDING_NOTHING, NULL),
                    "is already settled as undone");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
-    struct rv_request second = world_take(w, "two", "i1");
+    struct rv_assignment second = world_take(w, "two", "i1");
     assert_int_equal(second.step.number, 3);
     assert_string_equal(second.input.at, first.input.at);
     assert_int_equal(world_done(w, second, "{}"), 200);
@@ -258,7 +258,7 @@ static void an_undo_that_met_the_pivot_is_taken_back(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "pivot", "{}");
     done(w, "one");
-    struct rv_request request = world_take(w, "two", "i1");
+    struct rv_assignment request = world_take(w, "two", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     assert_state(w, task, "compensating");
     assert_int_equal(world_done(w, request, "{\"sent\":1}"), 410);
@@ -281,7 +281,7 @@ static void a_late_reply_of_the_same_batch_was_not_seen(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "pivot", "{}");
     done(w, "one");
-    struct rv_request request = world_take(w, "two", "i1");
+    struct rv_assignment request = world_take(w, "two", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     world_fail(w, request, false, RV_EFFECT_UNKNOWN);
     assert_state(w, task, "error");
@@ -309,7 +309,7 @@ static void a_revoked_pivot_that_did_nothing_is_undone(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "pivot", "{}");
     done(w, "one");
-    struct rv_request request = world_take(w, "two", "i1");
+    struct rv_assignment request = world_take(w, "two", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     world_fail(w, request, false, RV_EFFECT_NONE);
     done(w, "one");
@@ -347,7 +347,7 @@ static void a_compensation_whose_call_fails_is_done_by_hand(void **state)
     done(w, "two");
     world_fail(w, world_take(w, "three", "i1"), false, RV_EFFECT_NONE);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
-    struct rv_request part = world_take(w, "two", "i1");
+    struct rv_assignment part = world_take(w, "two", "i1");
     assert_refused(world_settle_step(w, task, 2, RV_FINDING_UNDONE, NULL), "may still run");
     world_fail(w, part, false, RV_EFFECT_UNKNOWN);
     char cures[128];
@@ -409,7 +409,7 @@ static void an_inline_step_that_fails_after_the_pivot_is_settled(void **state)
                    "no effect at a service");
     world_restart(w, 100);
     assert_int_equal(world_settle_step(w, task, 3, RV_FINDING_DONE, "{\"n\":7}")->err, RV_OK);
-    struct rv_request request = world_take(w, "three", "i1");
+    struct rv_assignment request = world_take(w, "three", "i1");
     assert_string_equal(request.input.at, "{\"got\":{\"n\":7}}");
     assert_int_equal(world_done(w, request, "{}"), 200);
     assert_state(w, task, "processed");
@@ -488,7 +488,7 @@ static void what_is_named_for_a_waiting_task_is_accepted(void **state)
     world_assert_cures(w, task, "settle-done:3 abandon");
     assert_refused(world_give(w, task, (struct rv_command){.kind = RV_COMMAND_CANCEL}), "3 --done");
     assert_int_equal(world_operate(w, RV_COMMAND_RETRY, task), RV_OK);
-    struct rv_request request = world_take(w, "three", "i1");
+    struct rv_assignment request = world_take(w, "three", "i1");
     world_assert_cures(w, task, "abandon");
     assert_int_equal(world_done(w, request, "{}"), 200);
     assert_state(w, task, "processed");
@@ -585,7 +585,7 @@ static void a_late_done_of_a_step_that_was_passed_is_undone_with_the_rest(void *
                                         ", " UNDO("three") "}}}\n"
                                                            "  - b: {call: two}\n");
     struct rv_task_id task = world_submit(w, "passed", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     world_pass(w, 10000);
     assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_NOTHING, "{\"x\":1}")->err, RV_OK);
     assert_int_equal(world_done(w, first, "{\"r\":1}"), 410);
@@ -629,7 +629,7 @@ static void what_was_undone_by_hand_is_in_no_ones_way(void **state)
     world_publish(w, REDONE("pivot-late", ", pivot: true"));
     for (int i = 0; i < 2; i++) {
         struct rv_task_id task = world_submit(w, names[i], "{}");
-        struct rv_request c = world_take(w, "two", "i1");
+        struct rv_assignment c = world_take(w, "two", "i1");
         assert_int_equal(world_fail(w, c, false, RV_EFFECT_NONE), 200);
         assert_int_equal(poll_of(w, boots[i][0], boots[i][0])->u.poll.requests_count, 1);
         (void)poll_of(w, boots[i][1], boots[i][1]);
@@ -682,7 +682,7 @@ static void a_reply_that_comes_again_after_a_finding_is_answered_as_before(void 
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "undeclared", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     assert_int_equal(world_fail(w, first, false, RV_EFFECT_UNKNOWN), 200);
     assert_int_equal(world_settle_step(w, task, 1, RV_FINDING_NOTHING, NULL)->err, RV_OK);
     assert_int_equal(world_fail(w, first, false, RV_EFFECT_UNKNOWN), 200);

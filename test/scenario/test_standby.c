@@ -81,9 +81,9 @@ static void a_lost_attempt_is_handed_out_again_with_another_token(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request lost = world_take(w, "inventory", "i1");
+    struct rv_assignment lost = world_take(w, "inventory", "i1");
     rv_store_memory_data_lose(w->data, 1);
-    struct rv_request again = world_take(w, "inventory", "i2");
+    struct rv_assignment again = world_take(w, "inventory", "i2");
     assert_int_equal(w->histories_lost, 1);
     assert_int_equal(again.step.task.value, task.value);
     assert_int_equal(again.attempt, lost.attempt);
@@ -143,7 +143,7 @@ static void a_reply_that_was_lost_before_its_call_was_answered_is_taken_anew(voi
     struct rv_reply_item items[2] = {0};
     for (size_t i = 0; i < 2; i++) {
         (void)world_submit(w, "order", "{}");
-        struct rv_request request = world_take(w, "inventory", "i1");
+        struct rv_assignment request = world_take(w, "inventory", "i1");
         items[i] = (struct rv_reply_item){.step = request.step, .token = request.token};
         items[i].reply = (struct rv_reply){.output = RV_STR("1")};
     }
@@ -159,7 +159,7 @@ static void a_reply_that_was_lost_before_its_call_was_answered_is_taken_anew(voi
     }
 }
 
-static struct rv_call *reply_call(struct world *w, struct rv_request request)
+static struct rv_call *reply_call(struct world *w, struct rv_assignment request)
 {
     struct rv_call *call = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item *item = RV_NEW(&call->arena, struct rv_reply_item);
@@ -186,7 +186,7 @@ static void a_reply_that_was_in_time_is_decided_before_its_late_copy(void **stat
                      "do:\n- a: {call: inventory}\n"
                      "- b: {set: {n: '${ [range(60000)] | length }'}}\n");
     (void)world_submit(w, "slow", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     (void)world_submit(w, "order", "{}");
     pass_at_once(w, request.complete_by - w->now - 1);
     struct rv_call *first = reply_call(w, request);
@@ -254,7 +254,7 @@ static void a_lost_workflow_is_not_run_in_the_place_of_another(void **state)
 
     (void)world_submit(w, "note", "{}");
     assert_int_equal(w->histories_lost, 1);
-    struct rv_request request = world_take(w, "payment", "p1");
+    struct rv_assignment request = world_take(w, "payment", "p1");
     assert_true(rv_str_is(request.reference, "/do/0/kept"));
 }
 

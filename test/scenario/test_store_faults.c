@@ -28,7 +28,7 @@ struct agent {
     char poll_id[32];
     char confirm_id[32]; /* of the answer that came last */
     int polls;
-    struct rv_request held[HELD_MAX]; /* not answered yet */
+    struct rv_assignment held[HELD_MAX]; /* not answered yet */
     struct rv_call *held_in[HELD_MAX];
     size_t held_count;
 };
@@ -114,7 +114,7 @@ static bool charge_stumbles(struct play *p, int task)
 }
 
 /* True when it was answered, whatever the answer. */
-static bool agent_answer(struct play *p, const struct agent *agent, struct rv_request request)
+static bool agent_answer(struct play *p, const struct agent *agent, struct rv_assignment request)
 {
     int task = task_number(p, request.step.task);
     bool charge = strcmp(agent->name, "payment") == 0 && request.step.number == 2;
@@ -143,7 +143,7 @@ static void agent_replies(struct play *p, struct agent *agent)
 {
     size_t kept = 0;
     for (size_t i = 0; i < agent->held_count; i++) {
-        struct rv_request request = agent->held[i];
+        struct rv_assignment request = agent->held[i];
         bool late = task_number(p, request.step.task) == CANCELLED_LATE && request.step.number == 2;
         if (late)
             play_cancel(p, CANCELLED_LATE);

@@ -145,7 +145,7 @@ static void an_unknown_outcome_is_compensated_as_unknown(void **state)
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
     world_fail(w, world_take(w, "payment", "p1"), false, RV_EFFECT_UNKNOWN);
     assert_state(w, task, "compensating");
-    struct rv_request refund = world_take(w, "payment", "p1");
+    struct rv_assignment refund = world_take(w, "payment", "p1");
     assert_non_null(strstr(refund.input.at, "\"outcome\":\"unknown\""));
     assert_int_equal(world_done(w, refund, "{}"), 200);
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
@@ -157,7 +157,7 @@ static void cancel_revokes_first_and_compensates_only_then(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
-    struct rv_request charge = world_take(w, "payment", "p1");
+    struct rv_assignment charge = world_take(w, "payment", "p1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     assert_state(w, task, "compensating");
     assert_int_equal(world_step(w, task, 2)->attempt_state, RV_ATTEMPT_REVOKED);
@@ -170,7 +170,7 @@ static void cancel_revokes_first_and_compensates_only_then(void **state)
     /* Its `done` does not move the task forward, but tells the compensation. */
     assert_int_equal(world_done(w, charge, "{\"charged\":12}"), 410);
     assert_int_equal(world_count_late(w, task), 1);
-    struct rv_request refund = world_take(w, "payment", "p1");
+    struct rv_assignment refund = world_take(w, "payment", "p1");
     assert_non_null(strstr(refund.input.at, "\"outcome\":\"completed\""));
     assert_int_equal(world_done(w, refund, "{}"), 200);
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
@@ -187,7 +187,7 @@ static void a_revoked_attempt_that_stays_silent_holds_the_undo_until_complete_by
     world_pass(w, 9000);
     assert_int_equal(world_poll(w, "inventory", "i2", 8)->u.poll.requests_count, 0);
     world_pass(w, 1000);
-    struct rv_request release = world_take(w, "inventory", "i2");
+    struct rv_assignment release = world_take(w, "inventory", "i2");
     assert_non_null(strstr(release.input.at, "\"outcome\":\"unknown\""));
     assert_int_equal(world_done(w, release, "{}"), 200);
     assert_state(w, task, "compensated");
@@ -201,7 +201,7 @@ static void a_cancel_of_what_had_no_effect_ends_as_cancelled(void **state)
     assert_state(w, task, "cancelled");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     struct rv_task_id other = world_submit(w, "order", "{}");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
+    struct rv_assignment reserve = world_take(w, "inventory", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, other), RV_OK);
     assert_int_equal(world_fail(w, reserve, false, RV_EFFECT_NONE), 410);
     assert_state(w, other, "cancelled");
@@ -358,11 +358,11 @@ static void a_late_done_supplies_the_output(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request first = world_take(w, "inventory", "i1");
+    struct rv_assignment first = world_take(w, "inventory", "i1");
     world_pass(w, 10000);
     assert_int_equal(world_done(w, first, "{\"r\":9}"), 410);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    struct rv_request release = world_take(w, "inventory", "i1");
+    struct rv_assignment release = world_take(w, "inventory", "i1");
     assert_non_null(strstr(release.input.at, "\"outcome\":\"completed\""));
     assert_non_null(strstr(release.input.at, "\"was\":{\"r\":9}"));
 }
@@ -374,13 +374,13 @@ static void undo_survives_a_restart_at_every_step(void **state)
     world_restart(w, 100);
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
     world_restart(w, 100);
-    struct rv_request charge = world_take(w, "payment", "p1");
+    struct rv_assignment charge = world_take(w, "payment", "p1");
     world_restart(w, 100);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     world_restart(w, 100);
     assert_int_equal(world_fail(w, charge, false, RV_EFFECT_NONE), 410);
     world_restart(w, 100);
-    struct rv_request release = world_take(w, "inventory", "i1");
+    struct rv_assignment release = world_take(w, "inventory", "i1");
     world_restart(w, 100);
     assert_int_equal(world_done(w, release, "{}"), 200);
     assert_state(w, task, "compensated");
@@ -423,7 +423,7 @@ static void an_undelivered_attempt_holds_the_undo_like_an_open_one(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
+    struct rv_assignment first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
     answer_is_missed(w, "p2");
     assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_UNDELIVERED);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
@@ -447,7 +447,7 @@ static void an_older_attempt_that_ended_unheard_holds_the_undo(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
+    struct rv_assignment first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
     world_pass(w, 2000);
     struct rv_call *again = poll_of(w, "b1", "p2", true);
     assert_int_equal(again->u.poll.requests[0].attempt, 2);
@@ -491,7 +491,7 @@ static void the_unheard_hold_the_undo_no_longer_than_their_lease(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "leased", "{}");
-    struct rv_request first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
+    struct rv_assignment first = poll_of(w, "b1", "p1", true)->u.poll.requests[0];
     assert_int_equal(first.lease_until + 58000, first.complete_by);
     answer_is_missed(w, "p2");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
@@ -541,13 +541,13 @@ static void a_late_done_during_the_undo_reaches_the_compensation(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
+    struct rv_assignment reserve = world_take(w, "inventory", "i1");
     world_pass(w, 12000);
-    struct rv_request second = world_take(w, "inventory", "i2");
+    struct rv_assignment second = world_take(w, "inventory", "i2");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     assert_int_equal(world_done(w, reserve, "{\"r\":5}"), 410);
     assert_int_equal(world_fail(w, second, false, RV_EFFECT_NONE), 410);
-    struct rv_request release = world_take(w, "inventory", "i1");
+    struct rv_assignment release = world_take(w, "inventory", "i1");
     assert_non_null(strstr(release.input.at, "\"was\":{\"r\":5}"));
     assert_int_equal(world_done(w, release, "{}"), 200);
     assert_state(w, task, "compensated");
@@ -559,15 +559,15 @@ static void a_late_done_reaches_the_next_attempt_of_the_compensation(void **stat
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "refunds", "{}");
-    struct rv_request charge = world_take(w, "one", "i1");
+    struct rv_assignment charge = world_take(w, "one", "i1");
     world_pass(w, 10000);
-    struct rv_request refund = world_take(w, "one", "i1");
+    struct rv_assignment refund = world_take(w, "one", "i1");
     assert_string_equal(refund.input.at, "{\"id\":null,\"outcome\":\"unknown\",\"was\":null}");
     assert_int_equal(world_done(w, charge, "{\"id\":7}"), 410);
     assert_string_equal(world_step(w, task, 2)->input.at, refund.input.at);
     assert_int_equal(world_fail(w, refund, true, RV_EFFECT_NONE), 200);
     world_pass(w, 2000);
-    struct rv_request next = world_take(w, "one", "i1");
+    struct rv_assignment next = world_take(w, "one", "i1");
     assert_int_equal(next.step.number, refund.step.number);
     assert_int_equal(next.attempt, 2);
     assert_string_equal(next.input.at, "{\"id\":7,\"outcome\":\"completed\",\"was\":{\"id\":7}}");
@@ -580,13 +580,13 @@ static void a_late_done_reaches_a_compensation_that_waits(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "refunds", "{}");
-    struct rv_request charge = world_take(w, "one", "i1");
+    struct rv_assignment charge = world_take(w, "one", "i1");
     world_pass(w, 10000);
     world_fail(w, world_take(w, "one", "i1"), true, RV_EFFECT_NONE);
     assert_int_equal(world_done(w, charge, "{\"id\":7}"), 410);
     assert_int_equal(world_done(w, charge, "{\"id\":7}"), 410);
     world_restart(w, 2000);
-    struct rv_request next = world_take(w, "one", "i1");
+    struct rv_assignment next = world_take(w, "one", "i1");
     assert_string_equal(next.input.at, "{\"id\":7,\"outcome\":\"completed\",\"was\":{\"id\":7}}");
     assert_int_equal(world_done(w, next, "{}"), 200);
     assert_state(w, task, "compensated");
@@ -598,7 +598,7 @@ static void a_late_done_that_the_compensation_cannot_take_calls_the_operator(voi
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "refunds", "{}");
-    struct rv_request charge = world_take(w, "one", "i1");
+    struct rv_assignment charge = world_take(w, "one", "i1");
     world_pass(w, 10000);
     world_fail(w, world_take(w, "one", "i1"), true, RV_EFFECT_NONE);
     assert_int_equal(world_done(w, charge, "[1]"), 410);
@@ -629,7 +629,7 @@ static void abandon_is_the_way_out_of_everything(void **state)
     assert_state(w, pending, "cancelled");
     /* At work: the reply comes too late and is kept. */
     struct rv_task_id busy = world_submit(w, "order", "{}");
-    struct rv_request reserve = world_take(w, "inventory", "i1");
+    struct rv_assignment reserve = world_take(w, "inventory", "i1");
     assert_int_equal(abandon(w, busy), RV_OK);
     assert_state(w, busy, "cancelled");
     assert_non_null(strstr(world_task(w, busy)->error.at, "undone by hand"));
@@ -686,7 +686,7 @@ static void an_input_is_stored_once(void **state)
     world_restart(w, 1000);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_true(rv_str_is(world_step(w, task, 2)->data, "{\"was\":\"A\",\"got\":{}}"));
-    struct rv_request request = world_take(w, "one", "i1");
+    struct rv_assignment request = world_take(w, "one", "i1");
     assert_string_equal(request.input.at, "{\"given\":{\"was\":\"A\",\"got\":{}}}");
     assert_int_equal(world_fail(w, request, false, RV_EFFECT_NONE), 200);
     assert_null(world_step(w, task, 3)->data.at);

@@ -217,20 +217,20 @@ static void a_task_that_keeps_many_steps_can_be_cancelled(void **state)
     assert_state(w, task, "compensated");
 }
 
-static int fail_with(struct world *w, struct rv_request request, const char *error)
+static int fail_with(struct world *w, struct rv_assignment request, const char *error)
 {
     return world_reply(w, request,
                        (struct rv_reply){.error = rv_str_of(error), .effect = RV_EFFECT_UNKNOWN});
 }
 
 /* `b` fails and is kept for the retry, in which `a` fails for good. Gives the request of `b`. */
-static struct rv_request keep_and_park(struct world *w, struct rv_task_id task)
+static struct rv_assignment keep_and_park(struct world *w, struct rv_task_id task)
 {
     world_expect_one(w, "{}");
-    struct rv_request b = world_take(w, "one", "i1");
+    struct rv_assignment b = world_take(w, "one", "i1");
     assert_int_equal(fail_with(w, b, "{\"type\":\"x\",\"status\":503}"), 200);
     world_pass(w, 2000);
-    struct rv_request a = world_take(w, "one", "i1");
+    struct rv_assignment a = world_take(w, "one", "i1");
     assert_int_equal(fail_with(w, a, "{\"type\":\"x\",\"status\":400}"), 200);
     assert_state(w, task, "error");
     return b;
@@ -241,10 +241,10 @@ static void a_kept_step_goes_on_after_a_resubmission(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "kept", "{}");
-    struct rv_request b = keep_and_park(w, task);
+    struct rv_assignment b = keep_and_park(w, task);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     world_expect_one(w, "{}");
-    struct rv_request again = world_take(w, "one", "i1");
+    struct rv_assignment again = world_take(w, "one", "i1");
     assert_int_equal(again.step.number, b.step.number);
     assert_int_equal(world_done(w, again, "1"), 200);
     assert_state(w, task, "processed");
@@ -257,7 +257,7 @@ static void what_a_retry_kept_is_undone_when_a_new_input_is_taken_back(void **st
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "kept-undone", "{}");
-    struct rv_request b = keep_and_park(w, task);
+    struct rv_assignment b = keep_and_park(w, task);
     struct rv_call *call = world_call(w, RV_CALL_OPERATE);
     call->u.operate.verb = RV_COMMAND_RESUBMIT;
     call->u.operate.task = task;

@@ -92,7 +92,7 @@ static void a_result_that_cannot_be_taken_is_kept(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     int64_t workflow = make_unreadable(w, task);
     struct rv_call *reply = world_call(w, RV_CALL_REPLIES);
     struct rv_reply_item item = {
@@ -109,7 +109,7 @@ static void a_result_that_cannot_be_taken_is_kept(void **state)
     world_pin(w, task, workflow); /* it is mended */
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     world_pass(w, 10000);
-    struct rv_request release = world_take(w, "inventory", "i1");
+    struct rv_assignment release = world_take(w, "inventory", "i1");
     assert_non_null(strstr(release.input.at, "\"was\":{\"r\":1}"));
     assert_int_equal(world_done(w, release, "{}"), 200);
     assert_state(w, task, "compensated");
@@ -120,7 +120,7 @@ static void what_a_revoked_attempt_of_such_a_task_says_is_kept(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     (void)make_unreadable(w, task);
     assert_int_equal(world_say(w, request, NULL, "{\"type\":\"busy\"}"), 410);
@@ -144,7 +144,7 @@ static void assert_both_undone(struct world *w, struct rv_task_id task)
 {
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     for (int i = 0; i < 2; i++) {
-        struct rv_request undo = world_take(w, "one", "i1");
+        struct rv_assignment undo = world_take(w, "one", "i1");
         assert_string_equal(undo.input.at, "{\"undo\":\"completed\"}");
         assert_int_equal(world_done(w, undo, "{}"), 200);
     }
@@ -158,7 +158,7 @@ static void a_late_done_after_the_end_is_undone_with_the_rest(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "alone", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     world_pass(w, 10000);
     assert_int_equal(edit(w, task, "{\"n\":2}"), RV_OK);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
@@ -175,7 +175,7 @@ static void a_late_done_of_such_a_task_is_undone_with_the_rest(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "alone", "{}");
-    struct rv_request first = world_take(w, "one", "i1");
+    struct rv_assignment first = world_take(w, "one", "i1");
     world_pass(w, 10000);
     assert_int_equal(edit(w, task, "{\"n\":2}"), RV_OK);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
@@ -214,7 +214,7 @@ static void a_mended_task_that_is_suspended_keeps_its_alert(void **state)
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
     assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
-    struct rv_request request = world_take(w, "payment", "i1");
+    struct rv_assignment request = world_take(w, "payment", "i1");
     int64_t workflow = make_unreadable(w, task);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_CORRUPT);
     assert_state(w, task, "error");
@@ -240,7 +240,7 @@ static void the_end_of_an_attempt_leaves_the_alert_of_the_error(void **state)
     assert_int_equal(world_reply(w, world_take(w, "inventory", "i1"), refusal), 200);
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_POSTPONED), 1);
     world_pass(w, 5 * 60 * 1000);
-    struct rv_request request = world_take(w, "inventory", "i2");
+    struct rv_assignment request = world_take(w, "inventory", "i2");
     int64_t workflow = make_unreadable(w, task);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_CORRUPT);
     assert_state(w, task, "error");
@@ -263,7 +263,7 @@ static void an_attempt_of_a_mended_task_counts_at_once(void **state)
     limit->u.limit = (struct rv_call_limit){.sets_concurrent = true, .row = row};
     assert_true(world_run(w, limit));
     struct rv_task_id task = world_submit(w, "order", "{}");
-    struct rv_request request = world_take(w, "inventory", "i1");
+    struct rv_assignment request = world_take(w, "inventory", "i1");
     int64_t workflow = make_unreadable(w, task);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_CORRUPT);
     assert_state(w, task, "error");

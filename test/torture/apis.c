@@ -236,7 +236,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
     case RV_CALL_BACKUP:
     case RV_CALL_DELIVERED:
     case RV_CALL_GONE:
-    case RV_CALL_UNDELIVERED:
+    case RV_CALL_UNSENT:
         return;
     }
 }
@@ -613,14 +613,14 @@ static void run_answers(struct torture *t)
 
 static void run_answers_to_agents(struct torture *t)
 {
-    static struct rv_request requests[ROWS];
+    static struct rv_assignment requests[ROWS];
     static struct rv_reply_item replies[ROWS];
     static struct rv_lease_item leases[ROWS];
     struct rv_cancel_notice cancel = {.step = {task_id, 3}, .token = 1};
     for (uint32_t i = 0; i < ROWS; i++) {
-        requests[i] = (struct rv_request){.step = {task_id, i + 1},
-                                          .reference = RV_STR("/do/0/reserve"),
-                                          .input = RV_STR("{\"n\":1.0}")};
+        requests[i] = (struct rv_assignment){.step = {task_id, i + 1},
+                                             .reference = RV_STR("/do/0/reserve"),
+                                             .input = RV_STR("{\"n\":1.0}")};
         replies[i] = (struct rv_reply_item){.step = {task_id, i + 1}, .status = 200};
         leases[i] = (struct rv_lease_item){.step = {task_id, i + 1}, .status = 200};
     }

@@ -149,7 +149,8 @@ static bool agent_has(const struct play_agent *agent, uint64_t token)
     return false;
 }
 
-static void agent_hold(struct play *p, struct play_agent *agent, const struct rv_request *request)
+static void agent_hold(struct play *p, struct play_agent *agent,
+                       const struct rv_assignment *request)
 {
     if (agent_has(agent, request->token))
         return;
@@ -167,8 +168,8 @@ static void agent_hold(struct play *p, struct play_agent *agent, const struct rv
 
 static bool told_undelivered(struct play *p, const struct play_agent *agent, size_t from)
 {
-    struct rv_call *call = world_call(&p->w, RV_CALL_UNDELIVERED);
-    struct rv_call_undelivered *u = &call->u.undelivered;
+    struct rv_call *call = world_call(&p->w, RV_CALL_UNSENT);
+    struct rv_call_unsent *u = &call->u.unsent;
     u->attempts = RV_NEW_ARRAY(&call->arena, struct rv_handed_out, agent->held_count - from);
     for (size_t i = from; i < agent->held_count; i++)
         u->attempts[u->count++] = (struct rv_handed_out){agent->held[i].request.step,

@@ -77,7 +77,7 @@ struct script {
 };
 
 struct play_held {
-    struct rv_request request;
+    struct rv_assignment request;
     char reference[128];
     int task;
     int taken; /* how often this step was taken, with this time */

@@ -121,7 +121,7 @@ static void run_batches(struct torture *t)
     batch_write(t, &s, &(struct rv_batch){.changes = &more, .changes_count = 1});
     struct rv_alert lost = {.id = 90, .task = {FIRST}, .kind = RV_ALERT_UNDELIVERABLE};
     struct rv_delivery_change given_up = {.row = delivery, .next_before = 1, .alert = &lost};
-    given_up.row.parked = given_up.close_alert = true;
+    given_up.row.given_up = given_up.close_alert = true;
     batch_write(t, &s, &(struct rv_batch){.deliveries = &given_up, .deliveries_count = 1});
     struct rv_ack ack = {.alert = 7, .at = 5, .by = RV_STR("me")};
     struct rv_record_change records[3] = {

@@ -40,13 +40,13 @@ struct stage {
 static void requests_give(struct rv_call *call, struct rv_poll *poll)
 {
     poll->requests_count = poll->max;
-    poll->requests = RV_NEW_ARRAY(&call->arena, struct rv_request, poll->max + 1);
+    poll->requests = RV_NEW_ARRAY(&call->arena, struct rv_assignment, poll->max + 1);
     for (size_t i = 0; i < poll->requests_count; i++)
-        poll->requests[i] = (struct rv_request){.step = {{1000}, (uint32_t)i + 1},
-                                                .attempt = 1,
-                                                .token = call->seed,
-                                                .reference = RV_STR("/do/0/x"),
-                                                .input = RV_STR("{\"a\":1}")};
+        poll->requests[i] = (struct rv_assignment){.step = {{1000}, (uint32_t)i + 1},
+                                                   .attempt = 1,
+                                                   .token = call->seed,
+                                                   .reference = RV_STR("/do/0/x"),
+                                                   .input = RV_STR("{\"a\":1}")};
 }
 
 /* Agents named "park..." wait until they leave; the others get what they ask for. */
@@ -105,7 +105,7 @@ static void call_play(struct stage *stage, struct rv_call *call)
     }
     if (call->kind == RV_CALL_GONE)
         gone_play(stage, call->u.gone.serial);
-    if (call->kind == RV_CALL_UNDELIVERED)
+    if (call->kind == RV_CALL_UNSENT)
         atomic_fetch_add(&stage->undelivered, 1);
     call->finish(call);
 }

@@ -33,15 +33,15 @@ static void answer_is(void (*render)(struct rv_answer *, const struct rv_call *)
 static void a_request_has_all_its_fields(void **state)
 {
     (void)state;
-    struct rv_request request = {.step = {task_id, 4},
-                                 .attempt = 2,
-                                 .fence = 17,
-                                 .token = 0xabc,
-                                 .complete_by = NOW + 9873,
-                                 .lease_until = NOW + 5000,
-                                 .reference = RV_STR("/do/0/reserveStock"),
-                                 .input = RV_STR("{\"n\":1.0}"),
-                                 .traceparent = RV_STR(TRACEPARENT)};
+    struct rv_assignment request = {.step = {task_id, 4},
+                                    .attempt = 2,
+                                    .fence = 17,
+                                    .token = 0xabc,
+                                    .complete_by = NOW + 9873,
+                                    .lease_until = NOW + 5000,
+                                    .reference = RV_STR("/do/0/reserveStock"),
+                                    .input = RV_STR("{\"n\":1.0}"),
+                                    .traceparent = RV_STR(TRACEPARENT)};
     struct rv_cancel_notice cancel = {.step = {task_id, 3}, .token = 1};
     struct rv_call call = {.kind = RV_CALL_POLL};
     call.u.poll.requests = &request;

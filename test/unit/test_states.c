@@ -226,7 +226,7 @@ static void all_commands(struct ground *g, const struct rv_task *task, const str
         wake.u.wake.spread_ms = 1000;
         check(g, task, step, under, count, wake);
     }
-    for (int kind = RV_COMMAND_RESUBMIT; kind <= RV_COMMAND_PARK; kind++) {
+    for (int kind = RV_COMMAND_RESUBMIT; kind <= RV_COMMAND_ESCALATE; kind++) {
         struct rv_command c = {.kind = (enum rv_command_kind)kind};
         if (kind == RV_COMMAND_SETTLE) {
             c.step = number;

@@ -129,9 +129,9 @@ static void a_task_that_breaks_a_rule_is_told(void **state)
 static void an_open_step_that_breaks_a_rule_is_told(void **state)
 {
     (void)state;
-    BREAKS("the current steps of a task are open, or parked with the task",
+    BREAKS("the current steps of a task are open, or escalated with the task",
            out->state = RV_STEP_PROCESSED);
-    BREAKS("the current steps of a task are open, or parked with the task",
+    BREAKS("the current steps of a task are open, or escalated with the task",
            out->state = RV_STEP_ERROR);
     BREAKS("an open step has no end time", out->ended_at = NOW);
     BREAKS("a current step has frames", out->frames = RV_STR_NONE);

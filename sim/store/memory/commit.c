@@ -464,9 +464,9 @@ static enum rv_err alerts_again(struct commit *commit, const struct rv_delivery_
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < notices->count; i++) {
         struct rv_delivery row = *(const struct rv_delivery *)notices->at[i].row;
-        if (!row.parked)
+        if (!row.given_up)
             continue;
-        row.parked = false;
+        row.given_up = false;
         row.failures = 0;
         row.since = row.due_at = change->row.since;
         err = row_put(commit, notices, row.task.value, 0, &rv_row_delivery, &row, false);
@@ -488,7 +488,7 @@ static enum rv_err delivery_update(struct commit *commit, struct rv_delivery_cha
     row.failures = change->row.failures;
     row.since = change->row.since;
     row.due_at = change->row.due_at;
-    row.parked = change->row.parked;
+    row.given_up = change->row.given_up;
     return row_put(commit, set, row.alert ? row.task.value : 0, 0, &rv_row_delivery, &row, false);
 }
 

@@ -426,7 +426,7 @@ struct waiting {
 
 static void waiting_see(struct waiting *first, const struct rv_delivery *row)
 {
-    if (row->next > row->last || row->parked ||
+    if (row->next > row->last || row->given_up ||
         place_cmp(row->destination, row->task, first->destination, first->task) <= 0)
         return;
     size_t at = first->count;

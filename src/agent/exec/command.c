@@ -29,7 +29,7 @@ enum {
 enum { IN, OUT, ERR, STREAMS };
 
 struct run {
-    const struct rv_command *command;
+    const struct rv_exec_command *command;
     struct rv_buf *output;
     struct rv_exec_tail *tail;
     pid_t pid;
@@ -92,16 +92,16 @@ static bool others_close_on_exec(void)
  * make. Waits until it may go on; writes the errno if the command cannot be started. */
 static _Noreturn void child_run(const struct run *run, pid_t agent, int parent)
 {
-    const struct rv_command *command = run->command;
+    const struct rv_exec_command *command = run->command;
     char go;
     if (read(parent, &go, 1) != 1)
         _exit(1);
     setsid();
-    /* The keeper kills the group when the agent dies; this is for the day on which both do. */
+    /* The reaper kills the group when the agent dies; this is for the day on which both do. */
     bool good = prctl(PR_SET_PDEATHSIG, SIGKILL) == 0;
     if (getppid() != agent)
         _exit(1);
-    good = good && rv_keeper_note(command->keeper, getpid());
+    good = good && rv_reaper_note(command->reaper, getpid());
     for (int i = 0; good && i < STREAMS; i++)
         good = dup2(run->theirs[i], i) == i;
     good = good && others_close_on_exec();
@@ -284,7 +284,7 @@ static struct rv_exec_result run_result(const struct run *run, const siginfo_t *
     return result;
 }
 
-struct rv_exec_result rv_command_run(const struct rv_command *command, struct rv_buf *output,
+struct rv_exec_result rv_command_run(const struct rv_exec_command *command, struct rv_buf *output,
                                      struct rv_exec_tail *tail)
 {
     struct run run = {.command = command,
@@ -301,7 +301,7 @@ struct rv_exec_result rv_command_run(const struct rv_command *command, struct rv
         rest_read(&run);
     }
     if (run.pid > 0) {
-        rv_keeper_forget(command->keeper, run.pid);
+        rv_reaper_forget(command->reaper, run.pid);
         while (waitid(P_PID, (id_t)run.pid, &about, WEXITED) != 0 && errno == EINTR) {
         }
     }

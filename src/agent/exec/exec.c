@@ -37,12 +37,12 @@ struct exec {
     const char *path; /* of the command */
     struct rv_arena arena;
     struct rv_agent *agent; /* owned */
-    struct rv_keeper keeper;
+    struct rv_reaper reaper;
     pthread_mutex_t mutex; /* of the slots' requests */
     struct slot slots[RV_EXEC_COMMANDS_MAX];
     int slots_count;
     atomic_uint signals;     /* got so far */
-    atomic_bool keeper_gone; /* noticed by a command that could not be started */
+    atomic_bool reaper_gone; /* noticed by a command that could not be started */
 };
 
 /* For the signal handler: a process is one exec agent. */
@@ -148,15 +148,15 @@ static struct rv_exec_result request_run(struct exec *exec, struct rv_request *r
                                  .task = rv_request_task(request),
                                  .step = rv_request_step(request),
                                  .attempt = rv_request_attempt(request)};
-    struct rv_command command = {.path = exec->path,
-                                 .arguments = exec->options->command,
-                                 .environment = environment_of(arena, exec, request),
-                                 .input = input_of(arena, request),
-                                 .keeper = &exec->keeper,
-                                 .asked = slot_asked,
-                                 .user = slot,
-                                 .wake_fd = slot->wake_fd,
-                                 .passing = &passing};
+    struct rv_exec_command command = {.path = exec->path,
+                                      .arguments = exec->options->command,
+                                      .environment = environment_of(arena, exec, request),
+                                      .input = input_of(arena, request),
+                                      .reaper = &exec->reaper,
+                                      .asked = slot_asked,
+                                      .user = slot,
+                                      .wake_fd = slot->wake_fd,
+                                      .passing = &passing};
     struct rv_exec_result result = {.end = RV_EXEC_NOT_STARTED, .number = ENOMEM};
     if (command.environment != NULL && command.input.at != NULL)
         result = rv_command_run(&command, output, tail);
@@ -186,7 +186,7 @@ static void handle(struct rv_request *request, void *user)
     rv_buf_done(&output);
     rv_arena_done(&arena);
     if (result.end == RV_EXEC_NOT_STARTED && result.number == EPIPE) {
-        atomic_store(&exec->keeper_gone, true);
+        atomic_store(&exec->reaper_gone, true);
         rv_agent_stop(exec->agent);
     }
 }
@@ -269,7 +269,7 @@ static enum rv_err exec_prepare(struct exec *exec, struct rv_exec_fault *fault)
         return fail(fault, RV_ERR_INVALID, "the command cannot be run: %s", why);
     if (!standard_streams_open() || !slots_open(exec, options->max))
         return fail(fault, RV_ERR_IO, "cannot open file descriptors: %s", strerrordesc_np(errno));
-    if (rv_keeper_start(&exec->keeper) != RV_OK)
+    if (rv_reaper_start(&exec->reaper) != RV_OK)
         return fail(fault, RV_ERR_IO, "cannot start processes: %s", strerrordesc_np(errno));
     return RV_OK;
 }
@@ -309,9 +309,9 @@ static enum rv_err agent_run(struct exec *exec, struct rv_exec_fault *fault)
     signals_take(SIG_IGN); /* nothing is left that could be ended sooner */
     rv_agent_close(exec->agent);
     rv_passing_close(options->name);
-    if (atomic_load(&exec->keeper_gone))
+    if (atomic_load(&exec->reaper_gone))
         return fail(fault, RV_ERR_IO,
-                    "the process reeve-keeper has exited, and without this process the agent "
+                    "the process reeve-reaper has exited, and without this process the agent "
                     "cannot start commands; restart the agent");
     if (result == RV_RESULT_MEMORY)
         return fail(fault, RV_ERR_IO,
@@ -330,7 +330,7 @@ enum rv_err rv_exec_run(const struct rv_exec_options *options, struct rv_exec_fa
     enum rv_err err = exec_prepare(exec, ret_fault);
     if (err == RV_OK) {
         err = agent_run(exec, ret_fault);
-        rv_keeper_stop(&exec->keeper);
+        rv_reaper_stop(&exec->reaper);
     }
     if (serving == NULL)
         exec_free(exec);

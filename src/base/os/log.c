@@ -30,7 +30,7 @@ static bool form_chosen; /* so this program runs for long, and perhaps nobody re
 static bool json_chosen; /* by name, not because stderr is not a terminal */
 
 /* A line under construction; what does not fit is dropped, but the end always has its place. */
-struct line {
+struct log_line {
     char *at; /* borrowed */
     size_t len;
     size_t len_max;
@@ -66,7 +66,7 @@ bool rv_log_is_json(void)
     return log_form == RV_LOG_JSON;
 }
 
-static void line_add(struct line *line, const char *text, size_t len)
+static void line_add(struct log_line *line, const char *text, size_t len)
 {
     if (len > line->len_max - line->len)
         len = line->len_max - line->len;
@@ -74,12 +74,12 @@ static void line_add(struct line *line, const char *text, size_t len)
     line->len += len;
 }
 
-static void line_add_text(struct line *line, const char *text)
+static void line_add_text(struct log_line *line, const char *text)
 {
     line_add(line, text, strlen(text));
 }
 
-static void line_add_int(struct line *line, int64_t number)
+static void line_add_int(struct log_line *line, int64_t number)
 {
     char digits[24];
     int n = snprintf(digits, sizeof digits, "%lld", (long long)number);
@@ -88,7 +88,7 @@ static void line_add_int(struct line *line, int64_t number)
 
 /* Control characters are escaped, in text lines too: a stranger's name must not forge a line. Bytes
  * that are not UTF-8 become U+FFFD: JSON must be UTF-8. */
-static void line_add_escaped(struct line *line, struct rv_str text)
+static void line_add_escaped(struct log_line *line, struct rv_str text)
 {
     const char *end = text.at + text.len;
     size_t len;
@@ -110,7 +110,7 @@ static void line_add_escaped(struct line *line, struct rv_str text)
     }
 }
 
-static void line_add_value(struct line *line, const struct rv_log_field *field, bool quoted)
+static void line_add_value(struct log_line *line, const struct rv_log_field *field, bool quoted)
 {
     if (field->text.at == NULL) {
         line_add_int(line, field->number);
@@ -129,7 +129,7 @@ static bool value_needs_quotes(const struct rv_log_field *field)
 }
 
 /* Whether the field fits even if all of it is escaped: JSON must not be cut inside. */
-static bool line_has_room(const struct line *line, const struct rv_log_field *field)
+static bool line_has_room(const struct log_line *line, const struct rv_log_field *field)
 {
     size_t most = strlen(field->name) + 6 * field->text.len + 32;
     return most <= line->len_max - line->len;
@@ -138,7 +138,7 @@ static bool line_has_room(const struct line *line, const struct rv_log_field *fi
 size_t rv_log_line(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
                    size_t count, char *ret_line)
 {
-    struct line line = {.at = ret_line, .len_max = RV_LOG_LINE_BYTES - 4};
+    struct log_line line = {.at = ret_line, .len_max = RV_LOG_LINE_BYTES - 4};
     char time_text[RV_INSTANT_TEXT_BYTES];
     struct rv_str now = rv_instant_text(rv_clock_wall_ms(), time_text);
     bool json = log_form == RV_LOG_JSON;

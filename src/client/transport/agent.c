@@ -283,7 +283,7 @@ static void event_start(struct rv_agent *agent, const struct rv_runtime_event *e
     request->try_number = event->try_number;
     atomic_store(&request->answered, false);
     if (agent->options.threads > 0)
-        rv_crew_give(&agent->crew, request);
+        rv_thread_pool_give(&agent->pool, request);
     else
         agent->options.handler(request, agent->options.user);
 }
@@ -330,7 +330,7 @@ static struct exchange_ask call_ask(const struct rv_agent *agent,
 
 static void call_start(struct rv_agent *agent, const struct rv_session_call *call)
 {
-    struct exchange *exchange = &agent->exchanges[call->lane];
+    struct client_exchange *exchange = &agent->exchanges[call->lane];
     struct exchange_ask ask = call_ask(agent, call);
     enum rv_err err = rv_exchange_prepare(exchange, &ask);
     if (err == RV_OK && curl_multi_add_handle(agent->multi, exchange->easy) != CURLM_OK)
@@ -344,7 +344,7 @@ static void call_start(struct rv_agent *agent, const struct rv_session_call *cal
 
 static void call_end(struct rv_agent *agent, enum rv_lane lane, CURLcode code)
 {
-    struct exchange *exchange = &agent->exchanges[lane];
+    struct client_exchange *exchange = &agent->exchanges[lane];
     curl_multi_remove_handle(agent->multi, exchange->easy);
     agent->under_way[lane] = false;
     int64_t now = rv_clock_boot_ms();
@@ -445,7 +445,7 @@ static void leave(struct rv_agent *agent)
     struct rv_session_call call;
     if (!rv_session_leave(agent->session, rv_clock_boot_ms(), &call))
         return;
-    struct exchange *exchange = &agent->exchanges[RV_LANE_POLL];
+    struct client_exchange *exchange = &agent->exchanges[RV_LANE_POLL];
     struct exchange_ask ask = call_ask(agent, &call);
     if (rv_exchange_prepare(exchange, &ask) == RV_OK)
         (void)curl_easy_perform(exchange->easy);
@@ -457,8 +457,8 @@ int rv_agent_run(struct rv_agent *agent)
         return RV_RESULT_USAGE;
     agent->ran = true;
     if (agent->options.threads > 0 &&
-        rv_crew_start(&agent->crew, agent, agent->options.threads) != RV_OK) {
-        agent->hung = !rv_crew_stop(&agent->crew, GRACE_MS);
+        rv_thread_pool_start(&agent->pool, agent, agent->options.threads) != RV_OK) {
+        agent->hung = !rv_thread_pool_stop(&agent->pool, GRACE_MS);
         return RV_RESULT_MEMORY;
     }
     struct pipe_guard guard;
@@ -477,7 +477,7 @@ int rv_agent_run(struct rv_agent *agent)
         leave(agent);
     rv_pipe_guard_leave(&guard);
     if (agent->options.threads > 0)
-        returned = rv_crew_stop(&agent->crew, GRACE_MS) && returned;
+        returned = rv_thread_pool_stop(&agent->pool, GRACE_MS) && returned;
     if (!returned)
         rv_mailbox_close(&agent->results);
     counts_publish(agent);

@@ -44,7 +44,7 @@ struct rv_request {
 };
 
 /* Threads that call the handler. */
-struct crew {
+struct thread_pool {
     struct rv_agent *agent; /* borrowed */
     pthread_mutex_t mutex;
     pthread_cond_t work;      /* something is queued, or quit */
@@ -57,10 +57,11 @@ struct crew {
     bool quit;
 };
 
-RV_CHECK enum rv_err rv_crew_start(struct crew *crew, struct rv_agent *agent, int count);
-void rv_crew_give(struct crew *crew, struct rv_request *request);
+RV_CHECK enum rv_err rv_thread_pool_start(struct thread_pool *pool, struct rv_agent *agent,
+                                          int count);
+void rv_thread_pool_give(struct thread_pool *pool, struct rv_request *request);
 /* Ends the threads; waits up to `grace_ms` for those in a handler. False: some are still there. */
-bool rv_crew_stop(struct crew *crew, int64_t grace_ms);
+bool rv_thread_pool_stop(struct thread_pool *pool, int64_t grace_ms);
 
 struct rv_agent {
     struct rv_agent_options options; /* texts are owned by `names` */
@@ -72,9 +73,9 @@ struct rv_agent {
     struct rv_request *requests; /* owned, by place */
     struct rv_mailbox results;   /* answered requests on their way to the loop */
     CURLM *multi;                /* owned */
-    struct exchange exchanges[RV_LANE_COUNT];
+    struct client_exchange exchanges[RV_LANE_COUNT];
     bool under_way[RV_LANE_COUNT];
-    struct crew crew;
+    struct thread_pool pool;
     atomic_bool asleep; /* the loop waits for the network */
     atomic_bool stop_asked;
     bool ran;

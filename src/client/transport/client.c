@@ -33,7 +33,7 @@ struct rv_client {
     char *api_key; /* owned; NULL: none */
     int64_t timeout_ms;
     int64_t patience_ms;
-    struct exchange exchange;
+    struct client_exchange exchange;
     struct rv_prng prng;     /* of pauses */
     struct rv_random random; /* of keys */
     struct rv_arena arena;   /* of one call */
@@ -143,7 +143,7 @@ static int64_t repeat_pause(struct rv_client *client, const struct rv_call *call
 
 static int answer_take(struct rv_client *client, struct rv_answer *ret_answer)
 {
-    struct exchange *exchange = &client->exchange;
+    struct client_exchange *exchange = &client->exchange;
     ret_answer->status = rv_exchange_status(exchange);
     ret_answer->retry_after_ms = rv_exchange_retry_after_ms(exchange);
     const char *type = NULL;

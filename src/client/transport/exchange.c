@@ -25,7 +25,7 @@ static void curl_start(void)
 
 static size_t answer_gather(char *bytes, size_t size, size_t count, void *to)
 {
-    struct exchange *exchange = to;
+    struct client_exchange *exchange = to;
     size_t n = size * count;
     if (exchange->on_bytes == NULL) {
         rv_buf_add(&exchange->answer, bytes, n);
@@ -39,7 +39,7 @@ static size_t answer_gather(char *bytes, size_t size, size_t count, void *to)
 /* Once for each line. An empty one ends the head, unless that of a 100 Continue. */
 static size_t head_watch(char *line, size_t size, size_t count, void *to)
 {
-    struct exchange *exchange = to;
+    struct client_exchange *exchange = to;
     size_t n = size * count;
     if (n >= 5 && memcmp(line, "HTTP/", 5) == 0)
         exchange->headed = false;
@@ -48,16 +48,16 @@ static size_t head_watch(char *line, size_t size, size_t count, void *to)
     return n;
 }
 
-enum rv_err rv_exchange_init(struct exchange *exchange)
+enum rv_err rv_exchange_init(struct client_exchange *exchange)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, curl_start);
-    *exchange = (struct exchange){.easy = curl_easy_init()};
+    *exchange = (struct client_exchange){.easy = curl_easy_init()};
     rv_buf_init(&exchange->answer, ANSWER_BYTES_MAX);
     return exchange->easy == NULL ? RV_ERR_MEMORY : RV_OK;
 }
 
-void rv_exchange_done(struct exchange *exchange)
+void rv_exchange_done(struct client_exchange *exchange)
 {
     curl_easy_cleanup(exchange->easy);
     curl_slist_free_all(exchange->headers);
@@ -93,7 +93,7 @@ static bool ask_good(const struct exchange_ask *ask)
            (ask->api_key == NULL || rv_exchange_header_good(ask->api_key));
 }
 
-static bool headers_make(struct exchange *exchange, const struct exchange_ask *ask)
+static bool headers_make(struct client_exchange *exchange, const struct exchange_ask *ask)
 {
     struct curl_slist **list = &exchange->headers;
     curl_slist_free_all(*list);
@@ -153,7 +153,7 @@ static void method_set(CURL *easy, const struct exchange_ask *ask)
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, ask->method);
 }
 
-enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange_ask *ask)
+enum rv_err rv_exchange_prepare(struct client_exchange *exchange, const struct exchange_ask *ask)
 {
     CURL *easy = exchange->easy;
     curl_easy_reset(easy); /* options only: connections stay */
@@ -200,26 +200,26 @@ enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange
     return RV_OK;
 }
 
-CURLcode rv_exchange_outcome(const struct exchange *exchange, CURLcode code)
+CURLcode rv_exchange_outcome(const struct client_exchange *exchange, CURLcode code)
 {
     return code == CURLE_OK && !exchange->headed ? CURLE_RECV_ERROR : code;
 }
 
-int rv_exchange_status(const struct exchange *exchange)
+int rv_exchange_status(const struct client_exchange *exchange)
 {
     long status = 0;
     curl_easy_getinfo(exchange->easy, CURLINFO_RESPONSE_CODE, &status);
     return (int)status;
 }
 
-int64_t rv_exchange_retry_after_ms(const struct exchange *exchange)
+int64_t rv_exchange_retry_after_ms(const struct client_exchange *exchange)
 {
     curl_off_t seconds = 0;
     curl_easy_getinfo(exchange->easy, CURLINFO_RETRY_AFTER, &seconds);
     return seconds > 0 ? rv_retry_after_ms((int64_t)seconds, RV_SECOND_MS) : -1;
 }
 
-int64_t rv_exchange_date_ms(const struct exchange *exchange)
+int64_t rv_exchange_date_ms(const struct client_exchange *exchange)
 {
     struct curl_header *date;
     if (curl_easy_header(exchange->easy, "Date", 0, CURLH_HEADER, -1, &date) != CURLHE_OK)
@@ -228,7 +228,7 @@ int64_t rv_exchange_date_ms(const struct exchange *exchange)
     return at > 0 ? (int64_t)at * 1000 : 0;
 }
 
-const char *rv_exchange_why(const struct exchange *exchange, CURLcode code)
+const char *rv_exchange_why(const struct client_exchange *exchange, CURLcode code)
 {
     return exchange->error[0] != '\0' ? exchange->error : curl_easy_strerror(code);
 }

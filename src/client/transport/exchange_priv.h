@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct exchange {
+struct client_exchange {
     CURL *easy;                 /* owned */
     struct curl_slist *headers; /* owned */
     char *url;                  /* owned: of the exchange under way */
@@ -37,22 +37,23 @@ struct exchange_ask {
     bool once; /* only on a new connection: when a used one ends, libcurl repeats the request */
 };
 
-RV_CHECK enum rv_err rv_exchange_init(struct exchange *exchange);
-void rv_exchange_done(struct exchange *exchange);
+RV_CHECK enum rv_err rv_exchange_init(struct client_exchange *exchange);
+void rv_exchange_done(struct client_exchange *exchange);
 /* Makes the easy handle ready to be performed. INVALID for a URL that is none or a header that
  * would not be one line, MEMORY. */
-RV_CHECK enum rv_err rv_exchange_prepare(struct exchange *exchange, const struct exchange_ask *ask);
+RV_CHECK enum rv_err rv_exchange_prepare(struct client_exchange *exchange,
+                                         const struct exchange_ask *ask);
 /* After it was performed: how it went. libcurl calls an answer whole whose connection ended inside
  * its head, before anything said how long it would be; here that is none. */
-CURLcode rv_exchange_outcome(const struct exchange *exchange, CURLcode code);
+CURLcode rv_exchange_outcome(const struct client_exchange *exchange, CURLcode code);
 /* The status, 0 if there was none. */
-int rv_exchange_status(const struct exchange *exchange);
+int rv_exchange_status(const struct client_exchange *exchange);
 /* Of Retry-After; -1 without. */
-int64_t rv_exchange_retry_after_ms(const struct exchange *exchange);
+int64_t rv_exchange_retry_after_ms(const struct client_exchange *exchange);
 /* Of Date, in milliseconds since 1970; 0 without. */
-int64_t rv_exchange_date_ms(const struct exchange *exchange);
+int64_t rv_exchange_date_ms(const struct client_exchange *exchange);
 /* Why there is no answer, in words. */
-const char *rv_exchange_why(const struct exchange *exchange, CURLcode code);
+const char *rv_exchange_why(const struct client_exchange *exchange, CURLcode code);
 /* What to do about it. `url` is the server's. */
 const char *rv_exchange_cure(const char *url, CURLcode code);
 /* The server certainly saw nothing of the call. */

@@ -59,7 +59,7 @@ bool absence_lasts(const struct rv_scheduler *s)
     return s->full || (s->unwritable && gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS);
 }
 
-void refusal_note(struct rv_scheduler *s, enum rv_err err)
+void absence_refusal_note(struct rv_scheduler *s, enum rv_err err)
 {
     if (rv_err_family(err) == RV_FAMILY_RETRY || s->batch.lost)
         s->unwritable = true;

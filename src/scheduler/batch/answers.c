@@ -14,33 +14,33 @@ enum rv_err call_decide(struct rv_scheduler *s, struct pending *p)
     return p->ops->decide(s, p);
 }
 
-enum rv_err later_decide(struct rv_scheduler *s, struct pending *p)
+enum rv_err answers_later_decide(struct rv_scheduler *s, struct pending *p)
 {
     (void)s;
     (void)p;
     return RV_OK;
 }
 
-void finish_act(struct rv_scheduler *s, struct pending *p)
+void answers_finish_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
-    finish(s, p, p->call->err, p->call->message);
+    pending_finish(s, p, p->call->err, p->call->message);
 }
 
 /* Where it was not written it is looked at anew: what it said of others in its batch is void. */
-void taskless_act(struct rv_scheduler *s, struct pending *p)
+void answers_taskless_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
-    if (taskless_holds(s)) {
+    if (commit_taskless_holds(s)) {
         if (p->call->err == RV_OK && p->ops->log != NULL)
             p->ops->log(s, p->call);
-        finish(s, p, p->call->err, p->call->message);
+        pending_finish(s, p, p->call->err, p->call->message);
         return;
     }
     p->call->err = RV_OK;
     p->call->message = RV_STR_NONE;
-    if (!carry_again(s, p))
-        finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+    if (!parking_carry_again(s, p))
+        pending_finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
 }
 
 bool record_turn(struct rv_scheduler *s, struct pending *p)
@@ -56,5 +56,5 @@ bool record_turn(struct rv_scheduler *s, struct pending *p)
 void record_act(struct rv_scheduler *s, struct pending *p)
 {
     if (record_turn(s, p))
-        taskless_act(s, p);
+        answers_taskless_act(s, p);
 }

@@ -15,7 +15,7 @@
 
 struct pending;
 struct rv_arena;
-struct rv_book_pick;
+struct rv_delivery_queue_pick;
 struct rv_buf;
 struct rv_notice;
 struct rv_scheduler;
@@ -53,11 +53,11 @@ struct batch {
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
     size_t deliveries_room;
-    bool place_told;            /* the raises have the alert about files that are displaced */
-    bool clock_told;            /* they raise the alert about a jump of the wall clock */
-    bool unheard;               /* they raise the alert about alerts that are not heard */
-    struct rv_book_pick *picks; /* to be sent once the batch is written */
-    struct rv_notice **notices; /* ... as they leave; owned until then */
+    bool place_told; /* the raises have the alert about files that are displaced */
+    bool clock_told; /* they raise the alert about a jump of the wall clock */
+    bool unheard;    /* they raise the alert about alerts that are not heard */
+    struct rv_delivery_queue_pick *picks; /* to be sent once the batch is written */
+    struct rv_notice **notices;           /* ... as they leave; owned until then */
     size_t picks_count;
     bool must_commit;       /* the role was renewed */
     struct rv_sweep *sweep; /* NULL: none in this batch */

@@ -5,7 +5,7 @@
  * ones, ...) loads rows and decides on them until its share of the batch's memory is used, and at
  * least one task. A batch for which the process has no memory halves all shares; every ten seconds
  * without such a batch they double again. At their least, a task for which there is no memory
- * several times in a row is the only one that can be meant: it is parked. */
+ * several times in a row is the only one that can be meant: it is escalated. */
 #include "scheduler/batch/bound.h"
 
 #include "base/limits.h"
@@ -105,7 +105,7 @@ void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes)
 
 /* A call may bring a thousand commands, or some megabytes, and a batch many such calls: of these
  * large ones those beyond the bounds wait for the next batch, in their order; small ones never wait
- * for them. Attempts whose replies wait do not end meanwhile (replies_left_note). Gives the number
+ * for them. Attempts whose replies wait do not end meanwhile (left_replies_note). Gives the number
  * of calls that stay. */
 size_t batch_bound(struct rv_scheduler *s)
 {

@@ -52,7 +52,7 @@ size_t share_piece(const struct rv_scheduler *s);
 bool share_lets(struct rv_scheduler *s, const struct pending *p, struct rv_task_id task);
 /* There was no memory for the rows of the task, or for a decision on them. */
 void shortage_of(struct rv_scheduler *s, struct rv_task_id task);
-/* ... and never is: it is parked without its steps. */
+/* ... and never is: it is escalated without its steps. */
 bool shortage_parks(const struct rv_scheduler *s, struct rv_task_id task);
 /* What came of the batch. */
 void shortage_note(struct rv_scheduler *s, enum rv_err err);

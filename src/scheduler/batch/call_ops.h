@@ -41,7 +41,7 @@ struct call_ops {
     /* ... where there is no place to wait. */
     enum rv_err no_place;
     /* Parked elsewhere: it is not any longer. */
-    void (*unpark)(struct rv_scheduler *s, struct pending *p);
+    void (*pending_unpark)(struct rv_scheduler *s, struct pending *p);
     /* How many commands it brings; NULL: one. What is to be loaded for them: the number of ids. */
     size_t (*commands)(const struct rv_call *call);
     size_t (*wants)(const struct pending *p, struct rv_step_id *ids, size_t room);

@@ -1,7 +1,7 @@
 /* The commit of a batch. A batch that the store refuses as a whole is halved until the offender
- * stands alone: its task is parked with an alert, all others go through (RULES 11). What is written
- * is answered as written, also where the store refuses another piece of the same batch for now, or
- * turns out not to have taken it: only that piece is decided again. */
+ * stands alone: its task is escalated with an alert, all others are committed (RULES 11). What is
+ * written is answered as written, also where the store refuses another piece of the same batch for
+ * now, or turns out not to have taken it: only that piece is decided again. */
 #include "scheduler/batch/commit.h"
 
 #include "scheduler/batch/load.h"
@@ -65,7 +65,7 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
         .late_replies_count = work->late_count,
         .alerts = work->alerts,
         .alerts_count = work->alerts_count,
-        .alerts_to = alerts_to(s),
+        .alerts_to = state_alerts_to(s),
         .close_alerts = work->close_alerts,
         .late_over = work->late_over,
         .late_over_count = work->late_over_count,
@@ -109,7 +109,7 @@ static bool passing(enum rv_err err)
     return family == RV_FAMILY_RETRY || family == RV_FAMILY_RELOAD;
 }
 
-enum rv_err transaction_begin(struct rv_scheduler *s, int64_t *ret_now)
+enum rv_err commit_transaction_begin(struct rv_scheduler *s, int64_t *ret_now)
 {
     enum rv_err err = s->store->ops->begin(s->store, ret_now);
     s->history_lost = s->history_lost || err == RV_ERR_WENT_BACK;
@@ -165,7 +165,7 @@ static enum rv_err commit_piece(struct rv_scheduler *s, struct rv_change *change
     int64_t now;
     if (count == 0)
         return RV_OK;
-    enum rv_err err = transaction_begin(s, &now);
+    enum rv_err err = commit_transaction_begin(s, &now);
     if (err == RV_OK)
         err = commit_once(s, changes, count, false);
     if (err == RV_OK || ends_the_process(err))
@@ -192,7 +192,7 @@ static enum rv_err commit_taskless(struct rv_scheduler *s)
     int64_t now;
     if (taskless_count(s) == 0)
         return RV_OK;
-    enum rv_err err = transaction_begin(s, &now);
+    enum rv_err err = commit_transaction_begin(s, &now);
     if (err == RV_OK)
         err = commit_once(s, NULL, 0, true);
     if (ends_the_process(err))
@@ -217,32 +217,32 @@ static enum rv_err commit_all(struct rv_scheduler *s, struct rv_change *changes,
     return err == RV_OK ? commit_piece(s, changes, count) : err;
 }
 
-/* What is learned from the change that parks, as from any other. */
-static struct work *parked_of(struct rv_scheduler *s, const struct work *work,
-                              const struct rv_task *before, struct rv_plan *plan)
+/* What is learned from the change that escalates, as from any other. */
+static struct work *escalated_of(struct rv_scheduler *s, const struct work *work,
+                                 const struct rv_task *before, struct rv_plan *plan)
 {
-    struct work *parked = RV_NEW(s->batch.arena, struct work);
-    if (parked != NULL)
-        *parked = (struct work){.id = work->id,
-                                .task = &plan->task,
-                                .stored = before,
-                                .revision_before = before->revision,
-                                .state_before = before->state,
-                                .was_open = rv_task_state_open(before->state),
-                                .changed = true,
-                                .alerts = plan->alerts,
-                                .alerts_count = plan->alerts_count,
-                                .messages = plan->messages,
-                                .messages_count = plan->messages_count,
-                                .workflow = work->workflow};
-    return parked;
+    struct work *escalated = RV_NEW(s->batch.arena, struct work);
+    if (escalated != NULL)
+        *escalated = (struct work){.id = work->id,
+                                   .task = &plan->task,
+                                   .stored = before,
+                                   .revision_before = before->revision,
+                                   .state_before = before->state,
+                                   .was_open = rv_task_state_open(before->state),
+                                   .changed = true,
+                                   .alerts = plan->alerts,
+                                   .alerts_count = plan->alerts_count,
+                                   .messages = plan->messages,
+                                   .messages_count = plan->messages_count,
+                                   .workflow = work->workflow};
+    return escalated;
 }
 
 /* The offender's task waits for an operator from the next batch on. */
-static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
+static enum rv_err offender_escalate(struct rv_scheduler *s, struct work *work)
 {
     int64_t now;
-    enum rv_err err = transaction_begin(s, &now);
+    enum rv_err err = commit_transaction_begin(s, &now);
     if (err != RV_OK)
         return err;
     const struct rv_task *before;
@@ -257,10 +257,10 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
     }
     if (work->broken)
         s->damaged_at = s->batch.now;
-    struct rv_command park = {
-        .kind = RV_COMMAND_PARK, .now = s->batch.now, .arrived_at = s->batch.now};
-    park.u.park.alert = work->broken ? RV_ALERT_UNREADABLE : RV_ALERT_OFFENDER;
-    park.u.park.message =
+    struct rv_command escalate = {
+        .kind = RV_COMMAND_ESCALATE, .now = s->batch.now, .arrived_at = s->batch.now};
+    escalate.u.escalate.alert = work->broken ? RV_ALERT_UNREADABLE : RV_ALERT_OFFENDER;
+    escalate.u.escalate.message =
         work->broken
             ? rv_arena_printf(
                   s->batch.arena,
@@ -268,7 +268,7 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
                   work->broken)
             : rv_str_of(rv_err_text(work->outcome));
     struct rv_view view = {.task = before};
-    enum rv_verdict verdict = rv_decide(&view, &park, s->batch.arena, plan);
+    enum rv_verdict verdict = rv_decide(&view, &escalate, s->batch.arena, plan);
     if (verdict != RV_DECIDED || !plan->changed) {
         s->store->ops->rollback(s->store);
         return verdict == RV_DECIDED ? RV_OK : RV_ERR_MEMORY;
@@ -279,18 +279,18 @@ static enum rv_err park_offender(struct rv_scheduler *s, struct work *work)
                                .state_before = before->state,
                                .alerts = plan->alerts,
                                .alerts_count = plan->alerts_count,
-                               .alerts_to = alerts_to(s),
+                               .alerts_to = state_alerts_to(s),
                                .messages = plan->messages,
                                .messages_count = plan->messages_count};
-    struct work *parked = parked_of(s, work, before, plan);
-    err = parked != NULL ? delivery_of(s, parked, &change.delivery) : RV_ERR_MEMORY;
+    struct work *escalated = escalated_of(s, work, before, plan);
+    err = escalated != NULL ? delivery_of(s, escalated, &change.delivery) : RV_ERR_MEMORY;
     if (err != RV_OK) {
         s->store->ops->rollback(s->store);
         return err;
     }
     err = commit_once(s, &change, 1, false);
     if (err == RV_OK && change.outcome == RV_OK)
-        work->parked = parked;
+        work->escalated = escalated;
     return err;
 }
 
@@ -318,7 +318,7 @@ bool batch_only_asks(const struct rv_scheduler *s)
     return changes_count(s) + taskless_count(s) == own_count(s);
 }
 
-bool taskless_holds(const struct rv_scheduler *s)
+bool commit_taskless_holds(const struct rv_scheduler *s)
 {
     return s->batch.taskless == RV_OK || taskless_count(s) == own_count(s);
 }
@@ -363,9 +363,9 @@ enum rv_err batch_commit(struct rv_scheduler *s)
         if (!w->dropped || work_again(w))
             continue;
         /* Refused even so: the task stays as it was, and is left alone for a while. */
-        enum rv_err parked = park_offender(s, w);
-        if (ends_the_process(parked))
-            err = parked;
+        enum rv_err escalated = offender_escalate(s, w);
+        if (ends_the_process(escalated))
+            err = escalated;
     }
     return err;
 }

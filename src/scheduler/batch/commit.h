@@ -10,12 +10,12 @@
 struct rv_scheduler;
 
 /* The store's begin; what it says of lost history is kept for the next batch. */
-RV_CHECK enum rv_err transaction_begin(struct rv_scheduler *s, int64_t *ret_now);
+RV_CHECK enum rv_err commit_transaction_begin(struct rv_scheduler *s, int64_t *ret_now);
 RV_CHECK enum rv_err batch_commit(struct rv_scheduler *s);
 /* Nothing has to be written; nothing but alerts of the server's own. */
 bool batch_only_reads(const struct rv_scheduler *s);
 bool batch_only_asks(const struct rv_scheduler *s);
 /* Of what calls without a task were told nothing is void: it was written, or nothing was to be. */
-bool taskless_holds(const struct rv_scheduler *s);
+bool commit_taskless_holds(const struct rv_scheduler *s);
 
 #endif

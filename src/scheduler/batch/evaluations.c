@@ -106,8 +106,9 @@ void evaluations_hold(struct rv_scheduler *s, struct pending *caller)
                      !caller->bounded);
     if (caller->aside && s->evaluations.aside >= s->options.polls_parked_max) {
         caller->aside = false;
-        finish(s, caller, RV_ERR_BUSY,
-               RV_STR("too many expressions are being evaluated: send the request again later"));
+        pending_finish(
+            s, caller, RV_ERR_BUSY,
+            RV_STR("too many expressions are being evaluated: send the request again later"));
         return;
     }
     s->evaluations.aside += caller->aside;
@@ -372,7 +373,7 @@ void evaluation_drop(struct rv_scheduler *s, struct evaluation *e)
     debtor_leave(s, debtor);
     /* What was not looked at while this was under way. */
     if (e->command.kind != RV_COMMAND_SUBMIT)
-        look_again(s, e->task, s->batch.now);
+        state_look_again(s, e->task, s->batch.now);
     evaluation_free(e);
 }
 
@@ -498,7 +499,7 @@ static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e
                   task_as_it_was(e, work);
     /* A reply that came meanwhile, and is not decided yet, goes before the end of its attempt. */
     bool known = stands &&
-                 (wakes ? wake_know(s, work, &command) : !is_left(s, command.token, command.step));
+                 (wakes ? wake_know(s, work, &command) : !left_has(s, command.token, command.step));
     if (!known) {
         evaluation_drop(s, e); /* if anything is due now, it is decided anew */
         s->more_due = true;

@@ -29,12 +29,12 @@ static void calls_left_note(struct rv_scheduler *s, const struct pending_list *l
             p->ops->leave(s, p->call);
 }
 
-void replies_behind_note(struct rv_scheduler *s)
+void left_behind_note(struct rv_scheduler *s)
 {
     calls_left_note(s, &s->batch.behind);
 }
 
-void replies_left_note(struct rv_scheduler *s)
+void left_replies_note(struct rv_scheduler *s)
 {
     calls_left_note(s, &s->batch.calls);
     calls_left_note(s, &s->carried);
@@ -42,7 +42,7 @@ void replies_left_note(struct rv_scheduler *s)
     calls_left_note(s, &s->evaluations.calls);
 }
 
-bool is_left(const struct rv_scheduler *s, uint64_t token, uint32_t step)
+bool left_has(const struct rv_scheduler *s, uint64_t token, uint32_t step)
 {
     return (s->batch.left.count > 0 && rv_map_find(&s->batch.left, token, step) != NULL) ||
            (s->draining && rv_map_find(&s->refused_at_stop, token, step) != NULL);
@@ -50,10 +50,10 @@ bool is_left(const struct rv_scheduler *s, uint64_t token, uint32_t step)
 
 /* Up to which instant it is known who has answered in time (RULES 3): a reply that came before some
  * end may still be in the mailbox, or on its way there. What is left for the next batch is known by
- * its attempt (is_left). */
-void ends_know(struct rv_scheduler *s)
+ * its attempt (left_has). */
+void left_ends_know(struct rv_scheduler *s)
 {
-    replies_left_note(s);
+    left_replies_note(s);
     int64_t age = s->batch.mono_now - s->batch.heard_until;
     s->batch.ends_until = age > 0 ? s->batch.now - age : s->batch.now;
 }

@@ -11,15 +11,15 @@ struct rv_call;
 struct rv_scheduler;
 
 /* Before the decisions: notes those of large calls whose turn is a later batch's. */
-void replies_behind_note(struct rv_scheduler *s);
+void left_behind_note(struct rv_scheduler *s);
 /* After the decisions on calls: notes the replies and renewals that wait for the next batch. */
-void replies_left_note(struct rv_scheduler *s);
+void left_replies_note(struct rv_scheduler *s);
 /* For the calls' `leave`: one about that attempt waits. */
 void left_note(struct rv_scheduler *s, const struct rv_call *call, struct rv_step_id id,
                uint64_t token);
-/* Until when it is known who has answered in time: batch.ends_until, and is_left. */
-void ends_know(struct rv_scheduler *s);
+/* Until when it is known who has answered in time: batch.ends_until, and left_has. */
+void left_ends_know(struct rv_scheduler *s);
 /* Whether one about that attempt waits. */
-bool is_left(const struct rv_scheduler *s, uint64_t token, uint32_t step);
+bool left_has(const struct rv_scheduler *s, uint64_t token, uint32_t step);
 
 #endif

@@ -61,7 +61,7 @@ void pending_merge(struct pending_list *list, struct pending_list *other)
     *list = into;
 }
 
-bool carry_again(struct rv_scheduler *s, struct pending *p)
+bool parking_carry_again(struct rv_scheduler *s, struct pending *p)
 {
     enum { TRIES_MAX = 8 };
     if (++p->tries > TRIES_MAX)
@@ -98,7 +98,7 @@ static enum rv_err parked_until_trim(struct rv_scheduler *s)
     return err;
 }
 
-enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
+enum rv_err pending_park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
 {
     rv_assert(!p->parked);
     if (p->left)
@@ -122,7 +122,8 @@ enum rv_err park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
     return RV_OK;
 }
 
-void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id task, int64_t wait_ms)
+void pending_park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id task,
+                         int64_t wait_ms)
 {
     struct pending_list *list = waiters_of(s, task);
     enum rv_err err = RV_OK;
@@ -132,7 +133,7 @@ void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id ta
                    : RV_ERR_MEMORY;
     }
     if (err == RV_OK)
-        err = park(s, p, wait_ms);
+        err = pending_park(s, p, wait_ms);
     if (err == RV_OK) {
         p->mark = rv_arena_mark(&p->call->arena);
         pending_append(list, p);
@@ -144,19 +145,19 @@ void park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id ta
     }
     /* Answered as it stands: waiting is a courtesy. But who reads a stream would ask at once. */
     if (p->plain)
-        read_again(s, p);
+        pending_read_again(s, p);
     else
-        finish(s, p, p->ops->no_place, RV_STR_NONE);
+        pending_finish(s, p, p->ops->no_place, RV_STR_NONE);
 }
 
-void unpark(struct rv_scheduler *s, struct pending *p)
+void pending_unpark(struct rv_scheduler *s, struct pending *p)
 {
     if (!p->parked)
         return;
     p->parked = false;
     rv_map_remove(&s->parked_by_serial, p->call->serial, 0);
-    if (p->ops->unpark != NULL) {
-        p->ops->unpark(s, p);
+    if (p->ops->pending_unpark != NULL) {
+        p->ops->pending_unpark(s, p);
         return;
     }
     struct rv_task_id task = p->ops->waits_for(p->call);
@@ -169,10 +170,11 @@ void unpark(struct rv_scheduler *s, struct pending *p)
     }
 }
 
-void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct rv_str message)
+void pending_finish(struct rv_scheduler *s, struct pending *p, enum rv_err err,
+                    struct rv_str message)
 {
     struct rv_call *call = p->call;
-    unpark(s, p);
+    pending_unpark(s, p);
     evaluations_drop_of(s, p);
     if (err != RV_OK && p->ops->refuse != NULL && p->ops->refuse(s, p, err, message)) {
         err = RV_OK;
@@ -186,10 +188,10 @@ void finish(struct rv_scheduler *s, struct pending *p, enum rv_err err, struct r
     call->now = s->batch.now;
     call->mono_now = s->batch.mono_now;
     free(p);
-    finished_add(s, call);
+    parking_finished_add(s, call);
 }
 
-void finished_add(struct rv_scheduler *s, struct rv_call *call)
+void parking_finished_add(struct rv_scheduler *s, struct rv_call *call)
 {
     call->next = NULL;
     if (s->finished_last != NULL)
@@ -199,7 +201,7 @@ void finished_add(struct rv_scheduler *s, struct rv_call *call)
     s->finished_last = call;
 }
 
-void finished_flush(struct rv_scheduler *s)
+void parking_finished_flush(struct rv_scheduler *s)
 {
     const struct rv_scheduler_finished *finished = &s->options.finished;
     struct rv_call *call = s->finished;
@@ -218,12 +220,12 @@ void finished_flush(struct rv_scheduler *s)
 static void parked_end(struct rv_scheduler *s, struct pending *p)
 {
     if (p->plain)
-        read_again(s, p);
+        pending_read_again(s, p);
     else
-        finish(s, p, RV_OK, RV_STR_NONE);
+        pending_finish(s, p, RV_OK, RV_STR_NONE);
 }
 
-void parked_expire(struct rv_scheduler *s)
+void parking_expire(struct rv_scheduler *s)
 {
     const struct rv_heap_entry *first;
     struct rv_heap_entry entry;
@@ -243,11 +245,11 @@ static enum rv_err serials_enter(struct rv_scheduler *s, const struct pending_li
     return err;
 }
 
-bool parked_left(struct rv_scheduler *s, uint64_t serial)
+bool parking_left(struct rv_scheduler *s, uint64_t serial)
 {
     const uint64_t *found = rv_map_find(&s->parked_by_serial, serial, 0);
     if (found != NULL)
-        finish(s, (struct pending *)(uintptr_t)*found, RV_OK, RV_STR_NONE);
+        pending_finish(s, (struct pending *)(uintptr_t)*found, RV_OK, RV_STR_NONE);
     return found != NULL;
 }
 
@@ -255,7 +257,7 @@ bool parked_left(struct rv_scheduler *s, uint64_t serial)
  * parked, only after this. Without memory to find it, it parks, and nobody hears its answer. */
 void call_left(struct rv_scheduler *s, uint64_t serial)
 {
-    if (parked_left(s, serial))
+    if (parking_left(s, serial))
         return;
     if (s->batch.by_serial.count == 0 &&
         (serials_enter(s, &s->carried) != RV_OK || serials_enter(s, &s->batch.behind) != RV_OK ||
@@ -268,7 +270,7 @@ void call_left(struct rv_scheduler *s, uint64_t serial)
 }
 
 /* What is taken out of the map moves others towards the slot that is looked at, never behind it. */
-void parked_finish_all(struct rv_scheduler *s)
+void parking_finish_all(struct rv_scheduler *s)
 {
     struct rv_map *parked = &s->parked_by_serial;
     for (size_t i = 0; parked->count > 0; i++)
@@ -276,26 +278,26 @@ void parked_finish_all(struct rv_scheduler *s)
             parked_end(s, (struct pending *)(uintptr_t)parked->slots[i].value);
 }
 
-bool read_is_large(const struct rv_task *task)
+bool parking_read_is_large(const struct rv_task *task)
 {
     return task->input.len + task->context.len + task->output.len + task->error.len +
                task->undo_error.len >
            READ_SMALL;
 }
 
-void read_again(struct rv_scheduler *s, struct pending *p)
+void pending_read_again(struct rv_scheduler *s, struct pending *p)
 {
-    unpark(s, p);
+    pending_unpark(s, p);
     p->plain = false;
     p->waited = true;
     pending_append(&s->carried, p);
 }
 
-void waiter_answer(struct rv_scheduler *s, struct pending *p, const struct rv_task *task, bool due,
-                   const struct rv_task **ret_task)
+void pending_waiter_answer(struct rv_scheduler *s, struct pending *p, const struct rv_task *task,
+                           bool due, const struct rv_task **ret_task)
 {
     struct rv_call *call = p->call;
-    p->plain = p->plain || read_is_large(task);
+    p->plain = p->plain || parking_read_is_large(task);
     /* Each answer takes the place of the one before: a task may change often while one waits. */
     rv_arena_release(&call->arena, p->mark);
     const struct rv_task *copy =
@@ -303,18 +305,18 @@ void waiter_answer(struct rv_scheduler *s, struct pending *p, const struct rv_ta
     *ret_task = copy;
     if (p->plain) {
         if (due)
-            read_again(s, p);
+            pending_read_again(s, p);
         return;
     }
     if (copy == NULL) {
-        finish(s, p, RV_ERR_MEMORY, RV_STR_NONE);
+        pending_finish(s, p, RV_ERR_MEMORY, RV_STR_NONE);
         return;
     }
     if (due)
-        finish(s, p, RV_OK, RV_STR_NONE);
+        pending_finish(s, p, RV_OK, RV_STR_NONE);
 }
 
-void waiters_tell(struct rv_scheduler *s, struct work *work)
+void parking_waiters_tell(struct rv_scheduler *s, struct work *work)
 {
     struct pending_list *list = waiters_of(s, work->id);
     struct pending *next;

@@ -21,7 +21,7 @@ struct rv_str call_printf(struct rv_call *call, const char *format, ...)
     return made.at ? made : RV_STR("out of memory");
 }
 
-struct rv_str no_alert_text(struct rv_call *call, int64_t alert)
+struct rv_str refuse_no_alert(struct rv_call *call, int64_t alert)
 {
     char id[RV_ID_TEXT_BYTES];
     return call_printf(call, "there is no such alert: %.*s; `reeve alerts --all` lists all alerts",

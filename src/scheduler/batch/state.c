@@ -3,12 +3,12 @@
 #include "base/assert.h"
 #include "scheduler/batch/log.h"
 
-int64_t again_at(const struct rv_scheduler *s)
+int64_t state_again_at(const struct rv_scheduler *s)
 {
     return s->batch.now + s->options.scan_interval_ms / REFUSED_REST_PART;
 }
 
-void look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
+void state_look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
 {
     enum rv_err err = rv_supervisor_note(&s->supervisor, id, at);
     if (err == RV_OK)
@@ -23,7 +23,7 @@ int64_t counts_clock(const struct rv_scheduler *s)
     return s->options.mono.now_us ? s->options.mono.now_us(s->options.mono.self) : 0;
 }
 
-const struct rv_delivery *alerts_to(const struct rv_scheduler *s)
+const struct rv_delivery *state_alerts_to(const struct rv_scheduler *s)
 {
     return s->alerts_to.url.at != NULL ? &s->alerts_to : NULL;
 }

@@ -42,7 +42,7 @@ struct place {
 struct bulks;
 struct deliveries;
 struct failures;
-struct others;
+struct peers;
 struct retention;
 
 struct rv_scheduler {
@@ -74,7 +74,7 @@ struct rv_scheduler {
     struct rv_supervisor supervisor;
     struct accounts accounts;
     struct evaluations evaluations;
-    struct others *others;
+    struct peers *peers;
     struct retention *retention;
     struct bulks *bulks;
     struct deliveries *deliveries;
@@ -105,14 +105,14 @@ struct rv_scheduler {
 /* A refused batch is tried again after this part of the scan interval. */
 enum { REFUSED_REST_PART = 4 };
 /* When what could not be done now is done again. */
-int64_t again_at(const struct rv_scheduler *s);
+int64_t state_again_at(const struct rv_scheduler *s);
 /* The task is looked at again at `at`. Without memory to note that, nothing is noted of it at all,
  * and the repair scan finds it. */
-void look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at);
+void state_look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at);
 /* For measuring; 0 if nothing is measured. */
 int64_t counts_clock(const struct rv_scheduler *s);
 /* For the changes that raise alerts; NULL: there is no webhook for them. */
-const struct rv_delivery *alerts_to(const struct rv_scheduler *s);
+const struct rv_delivery *state_alerts_to(const struct rv_scheduler *s);
 
 /* For whoever is refused as DISPLACED: which file, and what to do. */
 struct rv_str place_why(const struct rv_scheduler *s);

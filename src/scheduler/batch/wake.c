@@ -20,7 +20,7 @@ static bool end_unknown(const struct rv_scheduler *s, const struct work *work)
         const struct rv_step *step = work->steps[i].row;
         bool its = rv_attempt_state_live(step->attempt_state);
         live = live || its;
-        due = due || (its && is_left(s, step->token, step->number)) ||
+        due = due || (its && left_has(s, step->token, step->number)) ||
               (step->wake_at <= s->batch.now && step->wake_at > s->batch.ends_until) ||
               (step->deadline <= s->batch.now && step->deadline > s->batch.ends_until);
     }

@@ -36,7 +36,7 @@ bool step_over(const struct rv_task *task, const struct rv_step *step)
         return false;
     for (uint32_t i = 0; task != NULL && i < task->open_count; i++)
         if (task->open[i] == step->number)
-            return false; /* parked with its task */
+            return false; /* escalated with its task */
     return true;
 }
 
@@ -172,7 +172,7 @@ enum rv_err work_view(struct rv_scheduler *s, const struct work *work, uint32_t 
 }
 
 /* What the disk gave may be anything. A task whose rows break a rule is treated like one without a
- * readable definition: it is parked, and the others go on (RULES 11). */
+ * readable definition: it is escalated, and the others go on (RULES 11). */
 enum rv_err work_check(struct rv_scheduler *s, struct work *work)
 {
     struct rv_view view;
@@ -464,13 +464,13 @@ static enum rv_err work_late_load(struct rv_scheduler *s, struct work *work, uin
 
 #define OVER_LIMIT "a change of the task exceeds a limit of Reeve"
 
-static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t seed,
-                             enum rv_verdict verdict)
+static enum rv_err work_escalate(struct rv_scheduler *s, struct work *work, uint64_t seed,
+                                 enum rv_verdict verdict)
 {
-    struct rv_command park = {
-        .kind = RV_COMMAND_PARK, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
-    park.u.park.alert = RV_ALERT_UNREADABLE;
-    park.u.park.message =
+    struct rv_command escalate = {
+        .kind = RV_COMMAND_ESCALATE, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
+    escalate.u.escalate.alert = RV_ALERT_UNREADABLE;
+    escalate.u.escalate.message =
         work->too_large ? RV_STR("the task's steps need more memory than the server has: give the "
                                  "server more memory, then resubmit the task")
         : work->broken ? rv_arena_printf(s->batch.arena, "the task's rows violate the rule that %s",
@@ -485,7 +485,7 @@ static enum rv_err work_park(struct rv_scheduler *s, struct work *work, uint64_t
     enum rv_err err = plan ? work_view(s, work, 0, 0, &view) : RV_ERR_MEMORY;
     if (err != RV_OK)
         return err;
-    if (rv_decide(&view, &park, s->batch.arena, plan) != RV_DECIDED)
+    if (rv_decide(&view, &escalate, s->batch.arena, plan) != RV_DECIDED)
         return RV_ERR_MEMORY;
     return plan->changed ? work_adopt(s, work, plan) : RV_OK;
 }
@@ -567,7 +567,7 @@ static enum rv_err work_unreadable(struct rv_scheduler *s, struct work *work,
                                    struct rv_plan *plan, bool *ret_again)
 {
     bool readable = work->workflow != NULL && work->workflow->definition != NULL;
-    enum rv_err err = work->task ? work_park(s, work, command->seed, verdict) : RV_OK;
+    enum rv_err err = work->task ? work_escalate(s, work, command->seed, verdict) : RV_OK;
     *ret_again = err == RV_OK && command->kind == RV_COMMAND_REPLY && readable;
     if (*ret_again)
         work->workflow = NULL;

@@ -44,13 +44,13 @@ struct work {
     const struct rv_task *stored; /* as loaded */
     int64_t revision_before;
     enum rv_task_state state_before;
-    const char *broken; /* the rule that the rows as loaded break: then it can only be parked or
+    const char *broken; /* the rule that the rows as loaded break: then it can only be escalated or
                          * abandoned; NULL: none */
     bool changed;
-    bool was_open;       /* as loaded */
-    bool waits_to_end;   /* an end of it has come that is not decided yet */
-    bool dropped;        /* its change did not pass; its decisions are void */
-    struct work *parked; /* ... and this one was written instead; NULL: none */
+    bool was_open;          /* as loaded */
+    bool waits_to_end;      /* an end of it has come that is not decided yet */
+    bool dropped;           /* its change did not pass; its decisions are void */
+    struct work *escalated; /* ... and this one was written instead; NULL: none */
     struct work_step *steps;
     size_t steps_count;
     size_t steps_room;

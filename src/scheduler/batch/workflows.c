@@ -55,7 +55,7 @@ static enum rv_err entry_new(struct workflow_cache *cache, const struct rv_workf
     if (err == RV_ERR_MEMORY)
         goto err_after_entry;
     if (err != RV_OK)
-        entry->definition = NULL; /* its tasks are parked, the others go on */
+        entry->definition = NULL; /* its tasks are escalated, the others go on */
     err = rv_map_put(&cache->by_id, (uint64_t)row->id, 0, (uint64_t)(uintptr_t)entry);
     if (err != RV_OK)
         goto err_after_entry;

@@ -36,9 +36,9 @@ static void ack_act(struct rv_scheduler *s, struct pending *p)
     bool written = s->batch.taskless == RV_OK;
     if (written && s->batch.acks[p->number - 1].outcome == RV_ERR_NOT_FOUND) {
         p->call->err = RV_ERR_NOT_FOUND;
-        p->call->message = no_alert_text(p->call, p->call->u.ack.alert);
+        p->call->message = refuse_no_alert(p->call, p->call->u.ack.alert);
     }
-    taskless_act(s, p);
+    answers_taskless_act(s, p);
 }
 
 /* ---- alerts from outside ---- */
@@ -67,7 +67,7 @@ static enum rv_err raise_decide(struct rv_scheduler *s, struct pending *p)
                   .raised_at = s->batch.now,
                   .message = raise->message,
                   .source = raise->source},
-        .to = alerts_to(s)};
+        .to = state_alerts_to(s)};
     p->number = s->batch.raises_count;
     return RV_OK;
 }
@@ -78,11 +78,11 @@ static void raise_act(struct rv_scheduler *s, struct pending *p)
     /* Another server was faster: it is known now. */
     if (raised && s->batch.raises[p->number - 1].outcome == RV_ERR_DUPLICATE) {
         pending_unlink(&s->batch.calls, p);
-        if (!carry_again(s, p))
-            finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+        if (!parking_carry_again(s, p))
+            pending_finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
         return;
     }
-    taskless_act(s, p);
+    answers_taskless_act(s, p);
 }
 
 static void ack_log(struct rv_scheduler *s, const struct rv_call *call)

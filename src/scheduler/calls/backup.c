@@ -31,7 +31,8 @@ static void backup_act(struct rv_scheduler *s, struct pending *p)
         log_event(
             s, RV_LOG_INFO, "backup",
             rv_arena_printf(s->batch.arena, "{\"bytes\":%lld}", (long long)backup->copy->bytes));
-    finish(s, p, err, err == RV_OK ? RV_STR_NONE : refusal_text(s, err));
+    pending_finish(s, p, err, err == RV_OK ? RV_STR_NONE : refusal_text(s, err));
 }
 
-const struct call_ops backup_ops = {.decide = later_decide, .act = backup_act, .asks = true};
+const struct call_ops backup_ops = {
+    .decide = answers_later_decide, .act = backup_act, .asks = true};

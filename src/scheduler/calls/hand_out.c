@@ -27,8 +27,8 @@ static enum rv_err desk_load(void *self, const struct rv_step_id *ids, size_t co
     return work_prefetch(self, ids, count);
 }
 
-/* The hint is believed only if the row says so. A task whose definition cannot be read is parked by
- * whatever looks at it, if it is the supervisor: what is due is its to decide. */
+/* The hint is believed only if the row says so. The supervisor escalates a task whose definition
+ * cannot be read: what is due is its to decide. */
 static enum rv_err desk_verify(void *self, const struct agent_kind *kind, struct rv_step_id id,
                                const struct rv_task **ret_task, const struct rv_step **ret_step)
 {
@@ -76,7 +76,7 @@ static enum rv_err desk_give(void *self, struct seeker *seeker, struct rv_step_i
     if (!*ret_given)
         return err;
     work_step_of(work, id.number)->assigned = true;
-    return match_add(s, p, work, id.number, false);
+    return polls_match_add(s, p, work, id.number, false);
 }
 
 static bool desk_enough(void *self)
@@ -101,7 +101,7 @@ static void unknown_count(struct rv_scheduler *s, const struct work *work)
     }
 }
 
-enum rv_err polls_match(struct rv_scheduler *s)
+enum rv_err hand_out_match(struct rv_scheduler *s)
 {
     struct desk desk = {.agents = &s->agents,
                         .now = s->batch.now,

@@ -7,6 +7,6 @@
 struct rv_scheduler;
 
 /* To polls of the batch and to those that are parked, within this transaction. */
-RV_CHECK enum rv_err polls_match(struct rv_scheduler *s);
+RV_CHECK enum rv_err hand_out_match(struct rv_scheduler *s);
 
 #endif

@@ -219,7 +219,8 @@ static enum rv_err parked_refuse(struct rv_scheduler *s)
     for (size_t i = 0; i < count; i++) {
         struct rv_call *call = ended[i]->call;
         bool wrote = ended[i]->changes;
-        finish(s, ended[i], wrote ? RV_OK : RV_ERR_REFUSED, wrote ? RV_STR_NONE : RV_STR(REVOKED));
+        pending_finish(s, ended[i], wrote ? RV_OK : RV_ERR_REFUSED,
+                       wrote ? RV_STR_NONE : RV_STR(REVOKED));
         call->access_ended = !wrote;
     }
     return err;
@@ -243,7 +244,7 @@ enum rv_err keys_refuse(struct rv_scheduler *s)
         struct pending *p = ended.first;
         struct rv_call *call = p->call;
         pending_unlink(&ended, p);
-        finish(s, p, RV_ERR_REFUSED, RV_STR(REVOKED));
+        pending_finish(s, p, RV_ERR_REFUSED, RV_STR(REVOKED));
         call->access_ended = call->err != RV_OK; /* items that were accepted are answered */
     }
     return err;
@@ -257,7 +258,7 @@ static void key_act(struct rv_scheduler *s, struct pending *p)
         p->call->u.key.changes = ++s->key_changes;
         s->more_due = true; /* the calls that wait with it end */
     }
-    taskless_act(s, p);
+    answers_taskless_act(s, p);
 }
 
 static void key_log(struct rv_scheduler *s, const struct rv_call *call, const char *command)
@@ -312,4 +313,5 @@ static enum rv_err keys_read(const struct query *q, struct rv_call *call)
     return err;
 }
 
-const struct call_ops keys_ops = {.decide = read_decide, .act = finish_act, .read = keys_read};
+const struct call_ops keys_ops = {
+    .decide = read_decide, .act = answers_finish_act, .read = keys_read};

@@ -94,7 +94,7 @@ static void limit_act(struct rv_scheduler *s, struct pending *p)
     struct agent_kind *kind = agents_kind_find(&s->agents, asked->row.agent);
     if (p->call->err == RV_OK && s->batch.taskless == RV_OK && kind != NULL)
         limit_learn(kind, &asked->after, s->batch.now);
-    taskless_act(s, p);
+    answers_taskless_act(s, p);
 }
 
 static void limit_log(struct rv_scheduler *s, const struct rv_call *call)

@@ -21,7 +21,7 @@ static enum rv_err messages_decide(struct rv_scheduler *s, struct pending *p)
     if (messages->limit == 0 || messages->limit > RV_PAGE_ROWS_MAX)
         messages->limit = RV_PAGE_ROWS_MAX;
     if (messages->of == NULL) {
-        no_task_say(call, messages->task);
+        query_no_task_text(call, messages->task);
     } else if (messages->of->reply_url.at == NULL && !messages->of->reply_stream) {
         call->err = RV_ERR_REFUSED;
         call->message = RV_STR(
@@ -67,7 +67,7 @@ static void messages_act(struct rv_scheduler *s, struct pending *p)
     struct rv_call_messages *messages = &call->u.messages;
     pending_unlink(&s->batch.calls, p);
     if (call->err != RV_OK) {
-        finish(s, p, call->err, call->message);
+        pending_finish(s, p, call->err, call->message);
         return;
     }
     /* It was loaded before the commit. */
@@ -81,9 +81,9 @@ static void messages_act(struct rv_scheduler *s, struct pending *p)
     bool wait = err == RV_OK && messages->count == 0 && !messages->over && messages->wait_ms > 0 &&
                 !s->draining;
     if (wait)
-        park_waiter(s, p, messages->task, messages->wait_ms);
+        pending_park_waiter(s, p, messages->task, messages->wait_ms);
     else
-        finish(s, p, err, err != RV_OK ? rv_str_of(rv_err_text(err)) : RV_STR_NONE);
+        pending_finish(s, p, err, err != RV_OK ? rv_str_of(rv_err_text(err)) : RV_STR_NONE);
 }
 
 static void messages_tell(struct rv_scheduler *s, struct pending *p, const struct work *work)
@@ -93,7 +93,7 @@ static void messages_tell(struct rv_scheduler *s, struct pending *p, const struc
         return;
     messages->of = rv_row_copy(&rv_row_task, RV_COLUMNS_PLAIN, &p->call->arena, work->task);
     enum rv_err err = messages->of != NULL ? messages_read(s, p->call) : RV_ERR_MEMORY;
-    finish(s, p, err, err != RV_OK ? rv_str_of(rv_err_text(err)) : RV_STR_NONE);
+    pending_finish(s, p, err, err != RV_OK ? rv_str_of(rv_err_text(err)) : RV_STR_NONE);
 }
 
 static struct rv_task_id messages_wait_for(const struct rv_call *call)

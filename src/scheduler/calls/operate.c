@@ -47,7 +47,7 @@ static enum rv_err late_unseen(struct rv_scheduler *s, const struct rv_call_oper
         return RV_OK;
     struct newer newer = newer_of(work);
     struct query query = query_of(s);
-    enum rv_err err = ledger_count(&query, work->id, &newer, RV_PAGE_ROWS_MAX, &count);
+    enum rv_err err = cures_ledger_count(&query, work->id, &newer, RV_PAGE_ROWS_MAX, &count);
     bool full = count >= RV_PAGE_ROWS_MAX; /* nobody is asked to have seen more than a page */
     bool exact = seen == count || (full && seen >= RV_PAGE_ROWS_MAX);
     if (err != RV_OK || exact || (seen > count && operate->selection.value != 0))
@@ -98,13 +98,13 @@ enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *o
  * decided yet. It is what happened, and goes before what an operator found out (RULES 3). */
 static bool may_have_answered(struct rv_scheduler *s, const struct work *work, uint32_t number)
 {
-    ends_know(s);
+    left_ends_know(s);
     for (size_t i = 0; i < work->steps_count; i++) {
         const struct rv_step *step = work->steps[i].row;
         if (step->number != number || !rv_attempt_state_live(step->attempt_state))
             continue;
         bool ended = step->lease_until <= s->batch.now;
-        return is_left(s, step->token, number) ||
+        return left_has(s, step->token, number) ||
                (ended && step->lease_until > s->batch.ends_until);
     }
     return false;
@@ -151,7 +151,7 @@ static enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (work->task == NULL) {
-        no_task_say(call, operate->task);
+        query_no_task_text(call, operate->task);
         return RV_OK;
     }
     if (operate->verb == RV_COMMAND_SETTLE && may_have_answered(s, work, operate->step)) {
@@ -187,26 +187,27 @@ static void operate_act(struct rv_scheduler *s, struct pending *p)
     pending_unlink(&s->batch.calls, p);
     if (p->waits) {
         if (s->draining)
-            finish(s, p, RV_ERR_BUSY, STOPPING);
+            pending_finish(s, p, RV_ERR_BUSY, STOPPING);
         else
             evaluations_hold(s, p);
         return;
     }
     if (work != NULL && work_again(work)) {
         p->call->err = RV_OK;
-        if (!carry_again(s, p))
-            finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+        if (!parking_carry_again(s, p))
+            pending_finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
         return;
     }
     if (work != NULL && work->dropped) {
-        finish(s, p, RV_ERR_REFUSED,
-               RV_STR("the state store refused the change of the task: see the alert of the task"));
+        pending_finish(
+            s, p, RV_ERR_REFUSED,
+            RV_STR("the state store refused the change of the task: see the alert of the task"));
         return;
     }
     if (work != NULL)
         p->call->u.operate.after = rv_row_copy(&rv_row_task, RV_COLUMNS_ALL, &p->call->arena,
                                                work->task);
-    finish(s, p, p->call->err, p->call->message);
+    pending_finish(s, p, p->call->err, p->call->message);
 }
 
 /* One definition per name and version, for ever. */
@@ -277,4 +278,5 @@ static size_t operate_wants(const struct pending *p, struct rv_step_id *ids, siz
 
 const struct call_ops operate_ops = {
     .decide = operate_decide, .act = operate_act, .wants = operate_wants};
-const struct call_ops publish_ops = {.decide = publish_decide, .act = taskless_act, .begins = true};
+const struct call_ops publish_ops = {
+    .decide = publish_decide, .act = answers_taskless_act, .begins = true};

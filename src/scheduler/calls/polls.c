@@ -146,7 +146,7 @@ static void parked_leave(struct rv_scheduler *s, const struct pending *p)
     for (struct seeker *other = p->seeker.instance->parked.first; other != NULL; other = next) {
         next = other->its_next;
         if (other->boot != p->seeker.boot)
-            finish(s, pending_of(other), RV_OK, RV_STR_NONE);
+            pending_finish(s, pending_of(other), RV_OK, RV_STR_NONE);
     }
 }
 
@@ -155,7 +155,7 @@ static void parked_leave(struct rv_scheduler *s, const struct pending *p)
 static bool boot_is_undecided(const struct rv_scheduler *s, const struct pending *p)
 {
     for (const struct held *h = p->seeker.instance->held; h != NULL; h = h->next)
-        if (h->boot != p->seeker.boot && is_left(s, h->token, h->step.number) &&
+        if (h->boot != p->seeker.boot && left_has(s, h->token, h->step.number) &&
             !evaluations_reply(s, h->step, h->token))
             return true;
     return false;
@@ -268,7 +268,7 @@ static void poll_hear(struct rv_scheduler *s, struct pending *p, struct rv_str p
             p->seeker.instance->polls_heard[i] = true;
     struct pending *copy = parked_copy(s, p, poll);
     if (copy != NULL)
-        finish(s, copy, RV_OK, RV_STR_NONE);
+        pending_finish(s, copy, RV_OK, RV_STR_NONE);
 }
 
 /* What this poll confirms. That is so whenever it comes, and whichever life of the process says it.
@@ -312,8 +312,8 @@ static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
-enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *work, uint32_t step,
-                      bool repeat)
+enum rv_err polls_match_add(struct rv_scheduler *s, struct pending *p, struct work *work,
+                            uint32_t step, bool repeat)
 {
     if (p->matched == NULL) {
         p->matched = rv_arena_take(s->batch.arena, RV_POLL_REQUESTS_MAX * sizeof *p->matched);
@@ -344,7 +344,7 @@ static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
             err = work_step_load(s, work, h->step.number);
         const struct rv_step *row = err == RV_OK ? work_step(work, h->step.number) : NULL;
         if (row != NULL && row->token == h->token)
-            err = match_add(s, p, work, h->step.number, true);
+            err = polls_match_add(s, p, work, h->step.number, true);
         if (err != RV_OK && err != RV_ERR_NOT_FOUND)
             return err;
     }
@@ -379,7 +379,7 @@ static void instance_leave(struct rv_scheduler *s, struct pending *p)
     for (struct seeker *other = instance->parked.first; other != NULL; other = next) {
         next = other->its_next;
         if (other->boot == boot)
-            finish(s, pending_of(other), RV_OK, RV_STR_NONE);
+            pending_finish(s, pending_of(other), RV_OK, RV_STR_NONE);
     }
 }
 
@@ -404,7 +404,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
     /* The same poll is parked here: its first connection is dead. */
     struct pending *same = parked_copy(s, p, p->poll->poll);
     if (same != NULL)
-        finish(s, same, RV_OK, RV_STR_NONE);
+        pending_finish(s, same, RV_OK, RV_STR_NONE);
     for (size_t i = 0; i < p->poll->confirm_count; i++)
         poll_hear(s, p, p->poll->confirm[i]);
     if (p->seeker.instance->parked_count > 0)
@@ -433,7 +433,7 @@ enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p)
 
 static enum rv_err undelivered_decide(struct rv_scheduler *s, struct pending *p)
 {
-    const struct rv_call_undelivered *u = &p->call->u.undelivered;
+    const struct rv_call_unsent *u = &p->call->u.unsent;
     p->ends = (struct ends){.left = false};
     for (size_t i = 0; i < u->count; i++) {
         struct held *held = held_find(&s->agents, u->attempts[i].step);
@@ -459,17 +459,17 @@ static void undelivered_act(struct rv_scheduler *s, struct pending *p)
     if (p->ends.left || (p->ends.evaluated > 0 && !s->draining))
         ends_carry(s, p);
     else
-        finish(s, p, RV_OK, RV_STR_NONE);
+        pending_finish(s, p, RV_OK, RV_STR_NONE);
 }
 
 static bool request_fill(struct rv_arena *arena, const struct work *work, uint32_t number,
-                         struct rv_request *request)
+                         struct rv_assignment *request)
 {
     const struct rv_step *step = work_step(work, number);
     struct rv_trace trace = rv_trace_of(work->task);
     char parent[RV_TRACEPARENT_BYTES];
     uint64_t span = rv_trace_span(work->id, number, step->attempt);
-    *request = (struct rv_request){
+    *request = (struct rv_assignment){
         .step = {work->id, number},
         .attempt = step->attempt,
         .fence = step->fence,
@@ -571,7 +571,7 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
         return false;
     poll->requests_count = poll->cancels_count = 0;
     if (p->seeker.given > 0)
-        poll->requests = RV_NEW_ARRAY(&p->call->arena, struct rv_request, p->seeker.given);
+        poll->requests = RV_NEW_ARRAY(&p->call->arena, struct rv_assignment, p->seeker.given);
     p->unanswerable = p->unanswerable || (p->seeker.given > 0 && poll->requests == NULL);
     for (size_t i = 0; i < p->seeker.given; i++) {
         const struct matched *m = &p->matched[i];
@@ -598,7 +598,7 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
 
 static void poll_finish(struct rv_scheduler *s, struct pending *p)
 {
-    finish(s, p, p->unanswerable ? RV_ERR_MEMORY : RV_OK, RV_STR_NONE);
+    pending_finish(s, p, p->unanswerable ? RV_ERR_MEMORY : RV_OK, RV_STR_NONE);
 }
 
 static void poll_unname(struct rv_scheduler *s, const struct pending *p)
@@ -615,12 +615,12 @@ static void poll_park(struct rv_scheduler *s, struct pending *p)
     enum rv_err err = rv_map_put(&s->parked_polls, (uint64_t)(uintptr_t)p->seeker.instance,
                                  p->seeker.name, (uint64_t)(uintptr_t)p);
     if (err == RV_OK)
-        err = park(s, p, p->poll->wait_ms);
+        err = pending_park(s, p, p->poll->wait_ms);
     if (err != RV_OK) {
         struct rv_str many = RV_STR(
             "too many polls are waiting: use fewer connections, and raise `max` instead");
         poll_unname(s, p);
-        finish(s, p, err, err == RV_ERR_BUSY ? many : RV_STR_NONE);
+        pending_finish(s, p, err, err == RV_ERR_BUSY ? many : RV_STR_NONE);
         return;
     }
     seeker_park(&p->seeker);
@@ -699,10 +699,10 @@ void poll_forget(struct rv_scheduler *s, struct pending *p)
     poll_heed(s, p);
 }
 
-const struct call_ops poll_ops = {.decide = later_decide,
+const struct call_ops poll_ops = {.decide = answers_later_decide,
                                   .act = poll_act,
                                   .forget = poll_forget,
-                                  .unpark = poll_unpark,
+                                  .pending_unpark = poll_unpark,
                                   .waits = true};
 
 static enum rv_err gone_decide(struct rv_scheduler *s, struct pending *p)
@@ -714,8 +714,9 @@ static enum rv_err gone_decide(struct rv_scheduler *s, struct pending *p)
 /* That he has left is true all the same. */
 static void gone_forget(struct rv_scheduler *s, struct pending *p)
 {
-    (void)parked_left(s, p->call->u.gone.serial);
+    (void)parking_left(s, p->call->u.gone.serial);
 }
 
-const struct call_ops gone_ops = {.decide = gone_decide, .act = finish_act, .forget = gone_forget};
-const struct call_ops undelivered_ops = {.decide = undelivered_decide, .act = undelivered_act};
+const struct call_ops gone_ops = {
+    .decide = gone_decide, .act = answers_finish_act, .forget = gone_forget};
+const struct call_ops unsent_ops = {.decide = undelivered_decide, .act = undelivered_act};

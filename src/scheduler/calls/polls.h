@@ -12,13 +12,13 @@ struct pending;
 struct rv_scheduler;
 struct work;
 
-extern const struct call_ops poll_ops, gone_ops, undelivered_ops;
+extern const struct call_ops poll_ops, gone_ops, unsent_ops;
 
 /* Looks at the poll's boot, confirmations, repeats; ends what they say has ended. */
 RV_CHECK enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p);
 /* The poll gets the step's newest attempt; `repeat`: once more. */
-RV_CHECK enum rv_err match_add(struct rv_scheduler *s, struct pending *p, struct work *work,
-                               uint32_t step, bool repeat);
+RV_CHECK enum rv_err polls_match_add(struct rv_scheduler *s, struct pending *p, struct work *work,
+                                     uint32_t step, bool repeat);
 /* After the commit: fills the poll's answer; false: nothing for it, it may be parked. True also
  * when it is unanswerable: then it must be refused, since an answer without them would be
  * confirmed; asked again, it gets what it was given. */

@@ -141,24 +141,30 @@ void reads_end(struct rv_scheduler *s, enum rv_err err, struct rv_str why)
     while (s->reads.first != NULL) {
         struct pending *p = s->reads.first;
         pending_unlink(&s->reads, p);
-        finish(s, p, err, why);
+        pending_finish(s, p, err, why);
     }
 }
 
-const struct call_ops steps_ops = {.decide = read_decide, .act = finish_act, .read = steps_read};
+const struct call_ops steps_ops = {
+    .decide = read_decide, .act = answers_finish_act, .read = query_steps};
 const struct call_ops attempts_ops = {
-    .decide = read_decide, .act = finish_act, .read = attempts_read};
-const struct call_ops late_ops = {.decide = read_decide, .act = finish_act, .read = late_read};
+    .decide = read_decide, .act = answers_finish_act, .read = query_attempts};
+const struct call_ops late_ops = {
+    .decide = read_decide, .act = answers_finish_act, .read = query_late};
 const struct call_ops history_ops = {
-    .decide = read_decide, .act = finish_act, .read = history_read};
-const struct call_ops tasks_ops = {.decide = read_decide, .act = finish_act, .read = tasks_read};
-const struct call_ops alerts_ops = {.decide = read_decide, .act = finish_act, .read = alerts_read};
+    .decide = read_decide, .act = answers_finish_act, .read = query_history};
+const struct call_ops tasks_ops = {
+    .decide = read_decide, .act = answers_finish_act, .read = query_tasks};
+const struct call_ops alerts_ops = {
+    .decide = read_decide, .act = answers_finish_act, .read = query_alerts};
 const struct call_ops workflows_ops = {
-    .decide = read_decide, .act = finish_act, .read = workflows_read};
-const struct call_ops agents_ops = {.decide = read_decide, .act = finish_act, .read = agents_read};
-const struct call_ops status_ops = {.decide = read_decide, .act = finish_act, .read = status_read};
+    .decide = read_decide, .act = answers_finish_act, .read = query_workflows};
+const struct call_ops agents_ops = {
+    .decide = read_decide, .act = answers_finish_act, .read = query_agents};
+const struct call_ops status_ops = {
+    .decide = read_decide, .act = answers_finish_act, .read = status_read};
 const struct call_ops metrics_ops = {
-    .decide = read_decide, .act = finish_act, .read = metrics_read};
+    .decide = read_decide, .act = answers_finish_act, .read = metrics_read};
 
 static bool explain_unread(struct rv_call *call)
 {
@@ -166,5 +172,7 @@ static bool explain_unread(struct rv_call *call)
     return false;
 }
 
-const struct call_ops explain_ops = {
-    .decide = read_decide, .act = finish_act, .read = explain_read, .unread = explain_unread};
+const struct call_ops explain_ops = {.decide = read_decide,
+                                     .act = answers_finish_act,
+                                     .read = explain_read,
+                                     .unread = explain_unread};

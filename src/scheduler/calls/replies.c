@@ -267,15 +267,15 @@ static void replies_act(struct rv_scheduler *s, struct pending *p)
     }
     pending_unlink(&s->batch.calls, p);
     if (p->call->err == RV_OK && again) {
-        if (!carry_again(s, p))
-            finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+        if (!parking_carry_again(s, p))
+            pending_finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
     } else if (p->call->err == RV_OK && left && s->draining && !p->bounded) {
-        finish(s, p, RV_ERR_BUSY, STOPPING);
+        pending_finish(s, p, RV_ERR_BUSY, STOPPING);
     } else if (p->call->err == RV_OK && left) {
         evaluations_hold(s, p);
     } else {
         counts_replies(s, replies);
-        finish(s, p, p->call->err, p->call->message);
+        pending_finish(s, p, p->call->err, p->call->message);
     }
 }
 
@@ -377,12 +377,12 @@ static void leases_act(struct rv_scheduler *s, struct pending *p)
     }
     pending_unlink(&s->batch.calls, p);
     if (again && p->call->err == RV_OK) {
-        if (!carry_again(s, p))
-            finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+        if (!parking_carry_again(s, p))
+            pending_finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
     } else if (p->bounded && p->call->err == RV_OK) {
         evaluations_hold(s, p);
     } else {
-        finish(s, p, p->call->err, p->call->message);
+        pending_finish(s, p, p->call->err, p->call->message);
     }
 }
 

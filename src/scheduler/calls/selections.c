@@ -140,7 +140,7 @@ static enum rv_err page_gather(struct rv_scheduler *s, struct pending *p)
     list->count = 0;
     list->next = (struct rv_task_id){0};
     struct query query = query_of(s);
-    enum rv_err err = tasks_find(&query, list, s->batch.arena);
+    enum rv_err err = query_tasks_find(&query, list, s->batch.arena);
     if (err == RV_OK && !ids_room(p->call, list->count))
         err = p->call->arena.refused;
     for (size_t i = 0; err == RV_OK && i < list->count; i++) {
@@ -219,7 +219,7 @@ static enum rv_err select_decide(struct rv_scheduler *s, struct pending *p)
     struct rv_call_select *select = p->call->u.select;
     struct query query = query_of(s);
     if (select->list.filter.before.value == 0)
-        filter_age(&query, &select->list); /* once: the later pages are of the same time */
+        query_filter_age(&query, &select->list); /* once: the later pages are of the same time */
     for (int i = 0; i < PIECE_PAGES && !select->whole && select->count <= RV_SELECTION_TASKS_MAX;
          i++) {
         enum rv_err err = page_gather(s, p);
@@ -313,9 +313,9 @@ static enum rv_err outcomes_read(const struct query *q, struct rv_call *call)
 }
 
 const struct call_ops selections_ops = {
-    .decide = read_decide, .act = finish_act, .read = selections_read};
+    .decide = read_decide, .act = answers_finish_act, .read = selections_read};
 
 const struct call_ops outcomes_ops = {
-    .decide = read_decide, .act = finish_act, .read = outcomes_read};
+    .decide = read_decide, .act = answers_finish_act, .read = outcomes_read};
 
 const struct call_ops select_ops = {.decide = select_decide, .act = record_act};

@@ -54,11 +54,11 @@ static void show_act(struct rv_scheduler *s, struct pending *p)
         show->found = after ? after : show->found;
     }
     if (show->found != NULL && show_waits(s, p, show->found))
-        park_waiter(s, p, show->task, show->wait_ms);
+        pending_park_waiter(s, p, show->task, show->wait_ms);
     else if (p->plain)
-        read_again(s, p);
+        pending_read_again(s, p);
     else
-        finish(s, p, p->call->err, p->call->message);
+        pending_finish(s, p, p->call->err, p->call->message);
 }
 
 static bool show_unread(struct rv_call *call)
@@ -77,12 +77,12 @@ static void show_tell(struct rv_scheduler *s, struct pending *p, const struct wo
     const struct rv_task *task = work->task;
     struct rv_call_show *show = &p->call->u.show;
     bool ended = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
-    waiter_answer(s, p, task, ended || task->revision > show->after_revision, &show->found);
+    pending_waiter_answer(s, p, task, ended || task->revision > show->after_revision, &show->found);
 }
 
 const struct call_ops show_ops = {.decide = read_decide,
                                   .act = show_act,
-                                  .read = show_read,
+                                  .read = query_show,
                                   .unread = show_unread,
                                   .read_plain = show_plain,
                                   .waits_for = show_waits_for,

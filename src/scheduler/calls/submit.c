@@ -274,7 +274,7 @@ static bool submit_goes_on(struct rv_scheduler *s, struct pending *p)
     for (size_t i = 0; i < submit->count; i++)
         left = left || !item_over(&submit->items[i]);
     pending_unlink(&s->batch.calls, p);
-    if (again && carry_again(s, p))
+    if (again && parking_carry_again(s, p))
         return true;
     if (!again && left && (p->bounded || !s->draining)) {
         evaluations_hold(s, p);
@@ -318,7 +318,7 @@ static void submit_act(struct rv_scheduler *s, struct pending *p)
     struct rv_call_submit *submit = &p->call->u.submit;
     if (p->waited) {
         pending_unlink(&s->batch.calls, p);
-        finish(s, p, RV_OK, RV_STR_NONE);
+        pending_finish(s, p, RV_OK, RV_STR_NONE);
         return;
     }
     if (submit_goes_on(s, p))
@@ -327,7 +327,7 @@ static void submit_act(struct rv_scheduler *s, struct pending *p)
     p->counted = true;
     struct rv_submission *one = submit->count == 1 ? &submit->items[0] : NULL;
     if (one == NULL || one->task.value == 0 || submit->wait_ms <= 0) {
-        finish(s, p, RV_OK, RV_STR_NONE);
+        pending_finish(s, p, RV_OK, RV_STR_NONE);
         return;
     }
     const struct work *work = p->works[0];
@@ -335,13 +335,13 @@ static void submit_act(struct rv_scheduler *s, struct pending *p)
         work = work_find(s, one->task);
     bool open = rv_task_state_open(one->state) && one->state != RV_TASK_ERROR;
     bool waits = open && !s->draining;
-    p->plain = waits && work != NULL && work->task != NULL && read_is_large(work->task);
+    p->plain = waits && work != NULL && work->task != NULL && parking_read_is_large(work->task);
     if (work != NULL && work->task != NULL && !p->plain)
         submit->task = rv_row_copy(&rv_row_task, RV_COLUMNS_ALL, &p->call->arena, work->task);
     if (waits)
-        park_waiter(s, p, one->task, submit->wait_ms);
+        pending_park_waiter(s, p, one->task, submit->wait_ms);
     else
-        finish(s, p, RV_OK, RV_STR_NONE);
+        pending_finish(s, p, RV_OK, RV_STR_NONE);
 }
 
 /* The task of a submission that has waited for it. */
@@ -368,7 +368,7 @@ static void submit_tell(struct rv_scheduler *s, struct pending *p, const struct 
 {
     const struct rv_task *task = work->task;
     bool due = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
-    waiter_answer(s, p, task, due, &p->call->u.submit.task);
+    pending_waiter_answer(s, p, task, due, &p->call->u.submit.task);
 }
 
 static size_t submit_commands(const struct rv_call *call)

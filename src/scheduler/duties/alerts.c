@@ -28,7 +28,7 @@ static enum rv_err alerts_init(struct rv_scheduler *s)
     enum rv_err err = outlet->check(outlet->self, s->options.alert_url, s->alerts_destination,
                                     sizeof s->alerts_destination);
     s->alerts_to = (struct rv_delivery){.destination = rv_str_of(s->alerts_destination),
-                                        .url = s->options.alert_url};
+                                              .url = s->options.alert_url};
     return err;
 }
 
@@ -112,7 +112,7 @@ bool alert_is_unheard(const struct rv_alert *alert)
 void alert_act(struct rv_scheduler *s, const struct rv_alert *alert)
 {
     log_alert(s, alert);
-    if (alerts_to(s) != NULL && !alert_is_unheard(alert))
+    if (state_alerts_to(s) != NULL && !alert_is_unheard(alert))
         deliveries_learn_alert(s, alert);
 }
 

@@ -112,7 +112,7 @@ static void bulk_act(struct rv_scheduler *s, struct pending *p)
         return;
     if (p->call->err == RV_OK && s->batch.taskless == RV_OK)
         bulk_told(s, &p->call->u.bulk);
-    taskless_act(s, p);
+    answers_taskless_act(s, p);
 }
 
 const struct call_ops bulk_ops = {.decide = bulk_decide, .act = bulk_act};

@@ -50,7 +50,7 @@ static enum rv_err clock_plan(struct rv_scheduler *s)
     if (alert.message.at == NULL || alert.source.at == NULL)
         return RV_ERR_MEMORY;
     s->batch.raises[s->batch.raises_count++] = (struct rv_raise){.alert = alert,
-                                                                 .to = alerts_to(s)};
+                                                                 .to = state_alerts_to(s)};
     s->batch.clock_told = true;
     return RV_OK;
 }

@@ -1,14 +1,14 @@
 /* Messages to webhooks. What is to be sent is read from the rows by whoever holds the supervisor's
  * role, and leaves once the batch is written; what came of it comes back as a call and is written
- * under that role's epoch. The book (notify/book.h) is a cache over the rows like the supervisor's
- * heap: whatever it does not know, the walk finds. */
+ * under that role's epoch. The queue (notify/delivery_queue.h) is a cache over the rows like the
+ * supervisor's heap: whatever it does not know, the walk finds. */
 #include "scheduler/duties/deliveries.h"
 
 #include "base/array.h"
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/limits.h"
-#include "notify/book.h"
+#include "notify/delivery_queue.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/call_ops.h"
@@ -30,8 +30,8 @@ enum { FAILURES_OF_A_DAY = 24 };
 
 /* What is on its way to webhooks, and where the walk over the rows of the others stands. */
 struct deliveries {
-    struct rv_book book;
-    int64_t epoch; /* of the supervisor's role, as the book was begun; 0: never */
+    struct rv_delivery_queue queue;
+    int64_t epoch; /* of the supervisor's role, as the queue was begun; 0: never */
     bool first;    /* the first walk since then is under way */
     char *place;   /* owned: the destination at which the walk goes on; NULL: from the first */
     size_t place_bytes;
@@ -44,7 +44,7 @@ static enum rv_err deliveries_open(struct rv_scheduler *s)
     s->deliveries = calloc(1, sizeof *s->deliveries);
     if (s->deliveries == NULL)
         return RV_ERR_MEMORY;
-    rv_book_init(&s->deliveries->book, rv_prng_next(&s->prng), s->options.hash_key);
+    rv_delivery_queue_init(&s->deliveries->queue, rv_prng_next(&s->prng), s->options.hash_key);
     return RV_OK;
 }
 
@@ -57,7 +57,7 @@ static void deliveries_close(struct rv_scheduler *s)
 {
     if (s->deliveries == NULL)
         return;
-    rv_book_done(&s->deliveries->book);
+    rv_delivery_queue_done(&s->deliveries->queue);
     free(s->deliveries->place);
     for (size_t i = 0; i < s->batch.picks_count; i++)
         free(s->batch.notices[i]); /* of a batch whose outcome is not known */
@@ -108,13 +108,13 @@ static void absence_excuse(const struct rv_scheduler *s, struct rv_delivery *row
         row->since += s->first_now - gone_at;
 }
 
-/* What has room in the book is noted; of a destination that has none the rest is passed over. */
+/* What has room in the queue is noted; of a destination that has none the rest is passed over. */
 static enum rv_err walk_note(struct rv_scheduler *s, struct rv_delivery *rows, size_t count)
 {
     struct deliveries *d = s->deliveries;
     for (size_t i = 0; i < count; i++) {
         absence_excuse(s, &rows[i]);
-        if (rv_book_see(&d->book, &rows[i], s->batch.now))
+        if (rv_delivery_queue_see(&d->queue, &rows[i], s->batch.now))
             continue;
         struct rv_str full = rows[i].destination;
         while (i + 1 < count && rv_str_eq(rows[i + 1].destination, full))
@@ -149,12 +149,12 @@ static enum rv_err hungry_feed(struct rv_scheduler *s, struct rv_str destination
     bool room = true;
     for (; i < count && room && rv_str_eq(rows[i].destination, destination); i++) {
         absence_excuse(s, &rows[i]);
-        room = rv_book_see(&s->deliveries->book, &rows[i], s->batch.now);
+        room = rv_delivery_queue_see(&s->deliveries->queue, &rows[i], s->batch.now);
         if (room)
             after = rows[i].task;
     }
     bool all = room && (i < count || count < WALK_ROWS);
-    rv_book_read(&s->deliveries->book, destination, after, all);
+    rv_delivery_queue_read(&s->deliveries->queue, destination, after, all);
     return RV_OK;
 }
 
@@ -163,7 +163,7 @@ static enum rv_err walk(struct rv_scheduler *s)
     struct deliveries *d = s->deliveries;
     struct rv_str destination;
     struct rv_task_id after;
-    if (rv_book_hungry(&d->book, &destination, &after))
+    if (rv_delivery_queue_hungry(&d->queue, &destination, &after))
         return hungry_feed(s, destination, after);
     if (s->batch.now < d->walk_at)
         return RV_OK;
@@ -187,8 +187,8 @@ static enum rv_err walk(struct rv_scheduler *s)
 static void book_begin(struct rv_scheduler *s)
 {
     struct deliveries *d = s->deliveries;
-    rv_book_done(&d->book);
-    rv_book_init(&d->book, rv_prng_next(&s->prng), s->options.hash_key);
+    rv_delivery_queue_done(&d->queue);
+    rv_delivery_queue_init(&d->queue, rv_prng_next(&s->prng), s->options.hash_key);
     place_clear(d);
     d->epoch = s->supervisor.epoch;
     d->first = true;
@@ -197,7 +197,8 @@ static void book_begin(struct rv_scheduler *s)
 
 /* ---- before the commit ---- */
 
-static enum rv_err change_add(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
+static enum rv_err change_add(struct rv_scheduler *s,
+                              const struct rv_delivery_queue_verdict *verdict,
                               const struct rv_alert *alert, struct rv_delivery_change **ret)
 {
     struct batch *b = &s->batch;
@@ -214,8 +215,9 @@ static enum rv_err change_add(struct rv_scheduler *s, const struct rv_book_verdi
     return RV_OK;
 }
 
-static enum rv_err alert_make(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
-                              struct rv_str why, const struct rv_alert **ret_alert)
+static enum rv_err alert_make(struct rv_scheduler *s,
+                              const struct rv_delivery_queue_verdict *verdict, struct rv_str why,
+                              const struct rv_alert **ret_alert)
 {
     struct rv_alert *alert = RV_NEW(s->batch.arena, struct rv_alert);
     if (alert == NULL)
@@ -233,8 +235,9 @@ static enum rv_err alert_make(struct rv_scheduler *s, const struct rv_book_verdi
 }
 
 /* Given up: an operator is called, also where what nobody has taken is such a call. */
-static enum rv_err parked_write(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
-                                struct rv_str why)
+static enum rv_err given_up_write(struct rv_scheduler *s,
+                                  const struct rv_delivery_queue_verdict *verdict,
+                                  struct rv_str why)
 {
     const struct rv_alert *alert = NULL;
     struct rv_delivery_change *change;
@@ -251,17 +254,18 @@ static enum rv_err parked_write(struct rv_scheduler *s, const struct rv_book_ver
     if (err == RV_OK)
         err = change_add(s, verdict, alert, &change);
     if (err == RV_OK && !of_alert)
-        change->alert_to = alerts_to(s);
+        change->alert_to = state_alerts_to(s);
     return err;
 }
 
-static enum rv_err verdict_write(struct rv_scheduler *s, const struct rv_book_verdict *verdict,
-                                 struct rv_str why)
+static enum rv_err verdict_write(struct rv_scheduler *s,
+                                 const struct rv_delivery_queue_verdict *verdict, struct rv_str why)
 {
-    return verdict->row.parked ? parked_write(s, verdict, why) : change_add(s, verdict, NULL, NULL);
+    return verdict->row.given_up ? given_up_write(s, verdict, why)
+                                 : change_add(s, verdict, NULL, NULL);
 }
 
-static void turn_log(struct rv_scheduler *s, const struct rv_book_verdict *verdict)
+static void turn_log(struct rv_scheduler *s, const struct rv_delivery_queue_verdict *verdict)
 {
     log_event(s, verdict->failing ? RV_LOG_WARNING : RV_LOG_INFO, "webhook",
               rv_arena_printf(s->batch.arena, "{\"destination\":\"%.*s\",\"state\":\"%s\"}",
@@ -276,10 +280,10 @@ static enum rv_err delivered_decide(struct rv_scheduler *s, struct pending *p)
     bool holds = s->supervisor.epoch != 0 && d->epoch == s->supervisor.epoch;
     for (size_t i = 0; i < delivered->count; i++) {
         const struct rv_notice_result *result = &delivered->items[i];
-        struct rv_book_verdict verdict;
+        struct rv_delivery_queue_verdict verdict;
         if (!holds)
-            rv_book_unpick(&d->book, result->task, again_at(s));
-        if (!holds || !rv_book_result(&d->book, result, s->batch.now, &verdict))
+            rv_delivery_queue_unpick(&d->queue, result->task, state_again_at(s));
+        if (!holds || !rv_delivery_queue_result(&d->queue, result, s->batch.now, &verdict))
             continue;
         if (verdict.turned)
             turn_log(s, &verdict);
@@ -306,7 +310,7 @@ static enum rv_err body_read(struct rv_scheduler *s, const struct rv_delivery *r
     return count > 0 && message.number == row->next ? RV_OK : RV_ERR_NOT_FOUND;
 }
 
-static enum rv_err notice_prepare(struct rv_scheduler *s, const struct rv_book_pick *pick,
+static enum rv_err notice_prepare(struct rv_scheduler *s, const struct rv_delivery_queue_pick *pick,
                                   struct rv_notice **ret_notice)
 {
     struct rv_str body = RV_STR_NONE;
@@ -318,25 +322,25 @@ static enum rv_err notice_prepare(struct rv_scheduler *s, const struct rv_book_p
                                                      RV_STR_NONE, none, 1, &row, &rows);
     if (err != RV_OK)
         return err;
-    bool waits = rows > 0 && row.next == pick->number && !row.parked;
+    bool waits = rows > 0 && row.next == pick->number && !row.given_up;
     err = waits ? body_read(s, &row, &body) : RV_ERR_NOT_FOUND;
     /* Somebody else was faster, or the rows are damaged: a walk looks at it again. */
     if (err == RV_ERR_NOT_FOUND)
-        rv_book_forget(&s->deliveries->book, pick->task);
+        rv_delivery_queue_forget(&s->deliveries->queue, pick->task);
     if (err != RV_OK)
         return err == RV_ERR_NOT_FOUND ? RV_OK : err;
     *ret_notice = rv_notice_new(pick->task, pick->number, row.url, row.destination, body);
     return *ret_notice != NULL ? RV_OK : RV_ERR_MEMORY;
 }
 
-static enum rv_err pick_take(struct rv_scheduler *s, const struct rv_book_pick *pick,
+static enum rv_err pick_take(struct rv_scheduler *s, const struct rv_delivery_queue_pick *pick,
                              struct rv_notice **ret_notice)
 {
-    struct rv_book_verdict verdict;
+    struct rv_delivery_queue_verdict verdict;
     *ret_notice = NULL;
     if (!pick->expired)
         return notice_prepare(s, pick, ret_notice);
-    if (!rv_book_expire(&s->deliveries->book, pick->task, s->batch.now, &verdict))
+    if (!rv_delivery_queue_expire(&s->deliveries->queue, pick->task, s->batch.now, &verdict))
         return RV_OK;
     return verdict_write(s, &verdict,
                          RV_STR("all deliveries to the destination have failed for a day"));
@@ -350,13 +354,13 @@ static enum rv_err deliveries_plan(struct rv_scheduler *s)
     if (s->deliveries->epoch != s->supervisor.epoch)
         book_begin(s);
     enum rv_err err = walk(s);
-    if (err != RV_OK || rv_book_next_at(&s->deliveries->book) > b->now)
+    if (err != RV_OK || rv_delivery_queue_next_at(&s->deliveries->queue) > b->now)
         return err;
-    b->picks = RV_ROOM(b->arena, struct rv_book_pick, PICKS_MAX);
+    b->picks = RV_ROOM(b->arena, struct rv_delivery_queue_pick, PICKS_MAX);
     b->notices = RV_NEW_ARRAY(b->arena, struct rv_notice *, PICKS_MAX);
     if (b->picks == NULL || b->notices == NULL)
         return RV_ERR_MEMORY;
-    b->picks_count = rv_book_pick(&s->deliveries->book, b->now, b->picks, PICKS_MAX);
+    b->picks_count = rv_delivery_queue_pick(&s->deliveries->queue, b->now, b->picks, PICKS_MAX);
     for (size_t i = 0; err == RV_OK && i < b->picks_count; i++)
         err = pick_take(s, &b->picks[i], &b->notices[i]);
     return err;
@@ -370,7 +374,8 @@ static enum rv_err deliveries_plan(struct rv_scheduler *s)
 static enum rv_err alerts_retry(struct rv_scheduler *s, struct pending *p,
                                 const struct rv_alert *alert)
 {
-    struct rv_book_verdict verdict = {.row = {.since = s->batch.now, .due_at = s->batch.now}};
+    struct rv_delivery_queue_verdict verdict = {
+        .row = {.since = s->batch.now, .due_at = s->batch.now}};
     struct rv_delivery_change *change;
     if (alert->closed_at != 0)
         return call_refuse(p->call, RV_ERR_REFUSED, ON_ITS_WAY);
@@ -397,7 +402,7 @@ static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
     if (err != RV_OK)
         return err;
     if (count == 0 || alert.id != id)
-        return call_refuse(p->call, RV_ERR_NOT_FOUND, no_alert_text(p->call, id));
+        return call_refuse(p->call, RV_ERR_NOT_FOUND, refuse_no_alert(p->call, id));
     if (alert.kind != RV_ALERT_UNDELIVERABLE)
         return call_refuse(
             p->call, RV_ERR_REFUSED,
@@ -411,11 +416,11 @@ static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
                                          &row, &count);
     if (err != RV_OK)
         return err;
-    if (count == 0 || !row.parked)
+    if (count == 0 || !row.given_up)
         return call_refuse(p->call, RV_ERR_REFUSED, ON_ITS_WAY);
-    struct rv_book_verdict verdict = {
+    struct rv_delivery_queue_verdict verdict = {
         .row = row, .next_before = row.next, .failures_before = row.failures};
-    verdict.row.parked = false;
+    verdict.row.given_up = false;
     verdict.row.failures = 0;
     verdict.row.since = verdict.row.due_at = s->batch.now;
     struct rv_delivery_change *change;
@@ -447,44 +452,44 @@ static void retry_act(struct rv_scheduler *s, struct pending *p)
     if (outcome == RV_OK) {
         if (p->call->err == RV_OK)
             retry_log(s, p->call);
-        finish(s, p, p->call->err, p->call->message);
+        pending_finish(s, p, p->call->err, p->call->message);
         return;
     }
-    if (!carry_again(s, p))
-        finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
+    if (!parking_carry_again(s, p))
+        pending_finish(s, p, RV_ERR_BUSY, NOT_TAKEN);
 }
 
 /* ---- after the commit ---- */
 
-/* What is not in the book is read, since only the row knows whether older messages wait or were
+/* What is not in the queue is read, since only the row knows whether older messages wait or were
  * given up. */
 static void work_learn(struct rv_scheduler *s, const struct work *work)
 {
-    struct rv_book *book = &s->deliveries->book;
+    struct rv_delivery_queue *queue = &s->deliveries->queue;
     struct rv_delivery row;
     size_t count = 0;
-    if (rv_book_knows(book, work->id)) {
-        rv_book_grow(book, work->id, work->task->last_message);
+    if (rv_delivery_queue_knows(queue, work->id)) {
+        rv_delivery_queue_grow(queue, work->id, work->task->last_message);
         return;
     }
     enum rv_err err = s->store->ops->list_deliveries(
         s->store, s->batch.arena, work->id, RV_STR_NONE, (struct rv_task_id){0}, 1, &row, &count);
     /* One that cannot be read now, or has no room, the walk finds. */
     if (err == RV_OK && count > 0)
-        (void)rv_book_note(book, &row, s->batch.now);
+        (void)rv_delivery_queue_note(queue, &row, s->batch.now);
 }
 
 static void delivery_learn(struct rv_scheduler *s, const struct rv_delivery_change *change)
 {
-    struct rv_book *book = &s->deliveries->book;
+    struct rv_delivery_queue *queue = &s->deliveries->queue;
     if (change->all_alerts)
         return;
     if (s->batch.taskless != RV_OK)
-        rv_book_unpick(book, change->row.task, again_at(s));
+        rv_delivery_queue_unpick(queue, change->row.task, state_again_at(s));
     else if (change->outcome != RV_OK)
-        rv_book_forget(book, change->row.task);
+        rv_delivery_queue_forget(queue, change->row.task);
     else
-        (void)rv_book_note(book, &change->row, s->batch.now);
+        (void)rv_delivery_queue_note(queue, &change->row, s->batch.now);
 }
 
 static void delivery_log(struct rv_scheduler *s, const struct rv_delivery_change *change)
@@ -499,7 +504,7 @@ void deliveries_learn_alert(struct rv_scheduler *s, const struct rv_alert *alert
     struct rv_delivery row = rv_delivery_of_alert(alert, &s->alerts_to);
     /* One that has no room the walk finds. */
     if (at_work(s))
-        (void)rv_book_note(&s->deliveries->book, &row, s->batch.now);
+        (void)rv_delivery_queue_note(&s->deliveries->queue, &row, s->batch.now);
 }
 
 static void deliveries_act(struct rv_scheduler *s)
@@ -507,7 +512,7 @@ static void deliveries_act(struct rv_scheduler *s)
     if (s->options.outlet.send == NULL)
         return;
     for (const struct work *w = s->batch.works; w != NULL && at_work(s); w = w->next) {
-        const struct work *written = w->dropped ? w->parked : w;
+        const struct work *written = w->dropped ? w->escalated : w;
         if (written != NULL && written->changed && written->messages_count > 0 &&
             written->task->reply_url.at != NULL)
             work_learn(s, written);
@@ -525,11 +530,11 @@ static void deliveries_act(struct rv_scheduler *s)
 
 static void deliveries_fail(struct rv_scheduler *s)
 {
-    struct rv_book *book = &s->deliveries->book;
+    struct rv_delivery_queue *queue = &s->deliveries->queue;
     for (size_t i = 0; i < s->batch.picks_count; i++) {
         free(s->batch.notices[i]);
         s->batch.notices[i] = NULL;
-        rv_book_unpick(book, s->batch.picks[i].task, again_at(s));
+        rv_delivery_queue_unpick(queue, s->batch.picks[i].task, state_again_at(s));
     }
 }
 
@@ -540,9 +545,9 @@ static int64_t deliveries_next_at(const struct rv_scheduler *s)
     if (!at_work(s))
         return INT64_MAX;
     if (s->deliveries->epoch != s->supervisor.epoch ||
-        rv_book_hungry(&s->deliveries->book, &destination, &after))
+        rv_delivery_queue_hungry(&s->deliveries->queue, &destination, &after))
         return 0;
-    int64_t at = rv_book_next_at(&s->deliveries->book);
+    int64_t at = rv_delivery_queue_next_at(&s->deliveries->queue);
     return at < s->deliveries->walk_at ? at : s->deliveries->walk_at;
 }
 
@@ -554,11 +559,12 @@ static size_t delivered_commands(const struct rv_call *call)
 static void delivered_forget(struct rv_scheduler *s, struct pending *p)
 {
     for (size_t i = 0; i < p->call->u.delivered.count; i++)
-        rv_book_unpick(&s->deliveries->book, p->call->u.delivered.items[i].task, again_at(s));
+        rv_delivery_queue_unpick(&s->deliveries->queue, p->call->u.delivered.items[i].task,
+                                 state_again_at(s));
 }
 
 const struct call_ops delivered_ops = {.decide = delivered_decide,
-                                       .act = taskless_act,
+                                       .act = answers_taskless_act,
                                        .forget = delivered_forget,
                                        .commands = delivered_commands};
 const struct call_ops retry_ops = {.decide = retry_decide, .act = retry_act};

@@ -45,7 +45,7 @@ void place_refuse(struct rv_scheduler *s)
         if (s->place.err != RV_ERR_DISPLACED || !p->ops->begins)
             continue;
         pending_unlink(&s->batch.calls, p);
-        finish(s, p, RV_ERR_DISPLACED, rv_str_of(s->place.why));
+        pending_finish(s, p, RV_ERR_DISPLACED, rv_str_of(s->place.why));
     }
 }
 
@@ -68,7 +68,7 @@ static enum rv_err place_plan(struct rv_scheduler *s)
     if (alert.source.at == NULL)
         return RV_ERR_MEMORY;
     s->batch.raises[s->batch.raises_count++] = (struct rv_raise){.alert = alert,
-                                                                 .to = alerts_to(s)};
+                                                                 .to = state_alerts_to(s)};
     s->batch.place_told = true;
     return RV_OK;
 }

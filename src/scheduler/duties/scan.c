@@ -21,7 +21,7 @@
 enum { ROUND_BITS = 16 };
 
 /* What is known of the tasks that several servers move on one store. */
-struct others {
+struct peers {
     struct rv_map known;  /* open task -> the revision that the caches know, and the round of the
                            * scan that met it last */
     struct rv_map missed; /* tasks to be loaded in the next batch: another server was faster */
@@ -39,58 +39,58 @@ static uint64_t known_value(const struct rv_scheduler *s, int64_t revision)
 
 static enum rv_err scan_open(struct rv_scheduler *s)
 {
-    s->others = calloc(1, sizeof *s->others);
-    if (s->others == NULL)
+    s->peers = calloc(1, sizeof *s->peers);
+    if (s->peers == NULL)
         return RV_ERR_MEMORY;
-    rv_map_init(&s->others->known);
-    rv_map_init(&s->others->missed);
+    rv_map_init(&s->peers->known);
+    rv_map_init(&s->peers->missed);
     return RV_OK;
 }
 
 static void scan_forget(struct rv_scheduler *s)
 {
-    rv_map_done(&s->others->known);
-    rv_map_done(&s->others->missed);
-    rv_map_init(&s->others->known);
-    rv_map_init(&s->others->missed);
+    rv_map_done(&s->peers->known);
+    rv_map_done(&s->peers->missed);
+    rv_map_init(&s->peers->known);
+    rv_map_init(&s->peers->missed);
 }
 
 static void scan_close(struct rv_scheduler *s)
 {
-    if (s->others == NULL)
+    if (s->peers == NULL)
         return;
-    rv_map_done(&s->others->known);
-    rv_map_done(&s->others->missed);
-    free(s->others);
+    rv_map_done(&s->peers->known);
+    rv_map_done(&s->peers->missed);
+    free(s->peers);
 }
 
-enum rv_err others_note(struct rv_scheduler *s, struct rv_task_id id, const struct rv_task *task)
+enum rv_err peers_note(struct rv_scheduler *s, struct rv_task_id id, const struct rv_task *task)
 {
     if (!s->enlistment.shared)
         return RV_OK;
     if (task != NULL && rv_task_state_open(task->state))
-        return rv_map_put(&s->others->known, (uint64_t)id.value, 0, known_value(s, task->revision));
-    rv_map_remove(&s->others->known, (uint64_t)id.value, 0);
+        return rv_map_put(&s->peers->known, (uint64_t)id.value, 0, known_value(s, task->revision));
+    rv_map_remove(&s->peers->known, (uint64_t)id.value, 0);
     return RV_OK;
 }
 
-void others_lose(struct rv_scheduler *s, struct rv_task_id id)
+void peers_lose(struct rv_scheduler *s, struct rv_task_id id)
 {
-    rv_map_remove(&s->others->known, (uint64_t)id.value, 0);
+    rv_map_remove(&s->peers->known, (uint64_t)id.value, 0);
 }
 
-void others_miss(struct rv_scheduler *s, struct rv_task_id id)
+void peers_miss(struct rv_scheduler *s, struct rv_task_id id)
 {
     /* Without memory for that the next round finds it: its revision is not known. */
-    others_lose(s, id);
-    if (rv_map_put(&s->others->missed, (uint64_t)id.value, 0, 0) == RV_OK)
+    peers_lose(s, id);
+    if (rv_map_put(&s->peers->missed, (uint64_t)id.value, 0, 0) == RV_OK)
         s->more_due = true;
 }
 
 /* Whether the task is another than the caches know. */
 static bool has_changed(struct rv_scheduler *s, const struct rv_task *task)
 {
-    uint64_t *known = rv_map_find(&s->others->known, (uint64_t)task->id.value, 0);
+    uint64_t *known = rv_map_find(&s->peers->known, (uint64_t)task->id.value, 0);
     if (known == NULL || *known >> ROUND_BITS != (uint64_t)task->revision)
         return true;
     *known = known_value(s, task->revision);
@@ -111,7 +111,7 @@ static bool scan_wants(struct rv_scheduler *s, const struct rv_task *task, bool 
 static size_t ended_elsewhere(struct rv_scheduler *s, uint64_t round, struct rv_step_id *ids,
                               size_t room)
 {
-    const struct rv_map *known = &s->others->known;
+    const struct rv_map *known = &s->peers->known;
     const uint64_t mask = (UINT64_C(1) << ROUND_BITS) - 1;
     size_t count = 0;
     for (size_t i = 0; i < known->room && count < room; i++)
@@ -123,7 +123,7 @@ static size_t ended_elsewhere(struct rv_scheduler *s, uint64_t round, struct rv_
 /* What this server's change has met as another's: it is looked at again at once. */
 static size_t missed_take(struct rv_scheduler *s, struct rv_step_id *ids, size_t room)
 {
-    struct rv_map *missed = &s->others->missed;
+    struct rv_map *missed = &s->peers->missed;
     size_t count = 0;
     for (size_t i = 0; i < missed->room && count < room; i++)
         if (missed->slots[i].used)
@@ -139,7 +139,7 @@ static void held_sweep(struct rv_scheduler *s, struct agent_instance *instance)
     struct held *next;
     for (struct held *held = instance->held; held != NULL; held = next) {
         next = held->next;
-        const uint64_t *known = rv_map_find(&s->others->known, (uint64_t)held->step.task.value, 0);
+        const uint64_t *known = rv_map_find(&s->peers->known, (uint64_t)held->step.task.value, 0);
         bool same = known != NULL && *known >> ROUND_BITS == (uint64_t)held->revision;
         if (same || work_find(s, held->step.task) != NULL)
             continue;
@@ -185,7 +185,7 @@ static enum rv_err scan_plan(struct rv_scheduler *s)
     if (err != RV_OK)
         return err;
     for (; loaded < wanted; loaded++)
-        others_miss(s, ids[loaded].task);
+        peers_miss(s, ids[loaded].task);
     bool first = s->supervisor.scan_first;
     uint64_t round = round_of(s);
     err = rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks, &count);

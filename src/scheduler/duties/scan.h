@@ -9,11 +9,11 @@ struct rv_scheduler;
 struct rv_task;
 
 /* The caches know the task as it is here; NULL: there is none. */
-RV_CHECK enum rv_err others_note(struct rv_scheduler *s, struct rv_task_id id,
-                                 const struct rv_task *task);
+RV_CHECK enum rv_err peers_note(struct rv_scheduler *s, struct rv_task_id id,
+                                const struct rv_task *task);
 /* Another server has moved the task, or nobody knows whether: the next batch loads it. */
-void others_miss(struct rv_scheduler *s, struct rv_task_id id);
+void peers_miss(struct rv_scheduler *s, struct rv_task_id id);
 /* Nothing is known of the task: the next round loads it. */
-void others_lose(struct rv_scheduler *s, struct rv_task_id id);
+void peers_lose(struct rv_scheduler *s, struct rv_task_id id);
 
 #endif

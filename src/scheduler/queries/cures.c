@@ -31,8 +31,8 @@ static enum rv_err step_join(const struct query *q, const struct newer *newer, u
     return err;
 }
 
-enum rv_err ledger_count(const struct query *q, struct rv_task_id task, const struct newer *newer,
-                         size_t limit, uint32_t *ret_count)
+enum rv_err cures_ledger_count(const struct query *q, struct rv_task_id task,
+                               const struct newer *newer, size_t limit, uint32_t *ret_count)
 {
     struct rv_arena_mark mark = rv_arena_mark(q->scratch);
     struct rv_late_reply *rows = RV_ROOM(q->scratch, struct rv_late_reply, limit);
@@ -52,7 +52,8 @@ static enum rv_err ledger_add(const struct query *q, const struct rv_task *task,
                               const struct newer *newer, struct rv_cure *cures, size_t count)
 {
     uint32_t late = 0;
-    enum rv_err err = count > 0 ? ledger_count(q, task->id, newer, RV_PAGE_ROWS_MAX, &late) : RV_OK;
+    enum rv_err err = count > 0 ? cures_ledger_count(q, task->id, newer, RV_PAGE_ROWS_MAX, &late)
+                                : RV_OK;
     for (size_t i = 0; err == RV_OK && i < count; i++)
         if (rv_cure_needs_ledger(cures[i].kind))
             cures[i].late_seen = late;

@@ -28,7 +28,8 @@ RV_CHECK enum rv_err cures_find(const struct query *q, const struct rv_task *tas
                                 struct rv_cure ret_cures[static RV_CURES_MAX], size_t *ret_count);
 /* How many late replies the task has, with those that this batch adds; of the stored ones at most
  * `limit` are counted. */
-RV_CHECK enum rv_err ledger_count(const struct query *q, struct rv_task_id task,
-                                  const struct newer *newer, size_t limit, uint32_t *ret_count);
+RV_CHECK enum rv_err cures_ledger_count(const struct query *q, struct rv_task_id task,
+                                        const struct newer *newer, size_t limit,
+                                        uint32_t *ret_count);
 
 #endif

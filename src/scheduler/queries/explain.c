@@ -100,7 +100,7 @@ static void explain_delay(const struct agent_kind *kind, int64_t now, struct rv_
     bool rests = step->failure_count == 0 && step->round > 0;
     told->reason = rests ? RV_WAIT_COOL_DOWN : RV_WAIT_RETRY;
     told->until = step->ready_at;
-    if (step->attempt_state != RV_ATTEMPT_PARKED)
+    if (step->attempt_state != RV_ATTEMPT_CIRCUIT_OPEN)
         return;
     bool open = kind != NULL && circuit_of(kind, step, now) != NULL;
     told->reason = open ? RV_WAIT_CIRCUIT : RV_WAIT_NOT_TRIED;
@@ -295,7 +295,7 @@ static enum rv_err explain_late(const struct query *q, struct rv_call_explain *o
     out->late_replies_count -= out->late_replies_count == rows;
     uint32_t all = 0;
     if (err == RV_OK && out->cut[RV_EXPLAINED_CUT_LATE])
-        err = ledger_count(q, out->task, NULL, RV_PAGE_ROWS_MAX, &all);
+        err = cures_ledger_count(q, out->task, NULL, RV_PAGE_ROWS_MAX, &all);
     if (all < RV_PAGE_ROWS_MAX && all > RV_EXPLAINED_LATE_MAX)
         out->left[RV_EXPLAINED_CUT_LATE] = all - RV_EXPLAINED_LATE_MAX;
     return err;

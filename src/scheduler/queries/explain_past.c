@@ -122,7 +122,7 @@ static enum rv_err references_read(const struct query *q, struct rv_call_explain
 }
 
 /* What the walk has come across. */
-struct walk {
+struct past_walk {
     int64_t undo_at;   /* the first step of an undo was made; 0: there is none */
     uint32_t undoes;   /* ... to undo this step */
     uint32_t failed;   /* the forward step that failed last, */
@@ -130,7 +130,7 @@ struct walk {
     int64_t failed_at; /* and when it ended */
 };
 
-static void step_note(struct walk *walk, const struct rv_step *step)
+static void step_note(struct past_walk *walk, const struct rv_step *step)
 {
     if (step->direction == RV_UNDO && walk->undo_at == 0) {
         walk->undo_at = step->created_at;
@@ -144,7 +144,8 @@ static void step_note(struct walk *walk, const struct rv_step *step)
     }
 }
 
-static enum rv_err steps_walk(const struct query *q, struct rv_call_explain *out, struct walk *walk)
+static enum rv_err steps_walk(const struct query *q, struct rv_call_explain *out,
+                              struct past_walk *walk)
 {
     uint32_t after = 0;
     size_t count = PAGE_STEPS, looked = 0;
@@ -228,7 +229,7 @@ static enum rv_err postponed_note(const struct query *q, struct rv_call_explain 
 /* Whether the task went forward until that command: one that came when the undo had begun for
  * another reason does not change the reason (decision 027). A cancel that turned the task has left
  * its error; the decision of an undo may be a little older than its line. */
-static bool has_turned(const struct rv_task *task, const struct walk *walk,
+static bool has_turned(const struct rv_task *task, const struct past_walk *walk,
                        struct rv_str error_type, const struct rv_history_row *row)
 {
     if (!rv_history_changed(row))
@@ -243,7 +244,7 @@ static bool has_turned(const struct rv_task *task, const struct walk *walk,
 /* The newest command that ended the way forward, if one did, among the RV_HISTORY_MAX that a task
  * keeps. What has been processed, or goes forward again, no command has ended. */
 static enum rv_err command_note(const struct query *q, struct rv_call_explain *out,
-                                struct rv_arena *arena, const struct walk *walk)
+                                struct rv_arena *arena, const struct past_walk *walk)
 {
     const struct rv_task *task = out->found;
     bool cancelled = task->state == RV_TASK_CANCELLED;
@@ -273,7 +274,7 @@ static enum rv_err command_note(const struct query *q, struct rv_call_explain *o
 }
 
 /* Of what is undone: when that was decided is the end of the failed step, or the command. */
-static void undo_note(struct rv_call_explain *out, const struct walk *walk)
+static void undo_note(struct rv_call_explain *out, const struct past_walk *walk)
 {
     const struct rv_task *task = out->found;
     bool turned = task->direction == RV_UNDO;
@@ -298,7 +299,7 @@ static void undo_note(struct rv_call_explain *out, const struct walk *walk)
 
 /* The attempts of the step that failed last, where the task stands at none. */
 static enum rv_err failed_attempts(const struct query *q, struct rv_call_explain *out,
-                                   struct rv_arena *arena, const struct walk *walk)
+                                   struct rv_arena *arena, const struct past_walk *walk)
 {
     if (out->steps_count > 0 || walk->attempts == 0)
         return RV_OK;
@@ -317,7 +318,7 @@ static void events_sort(struct rv_call_explain *out)
 
 enum rv_err explain_past(const struct query *q, struct rv_call_explain *out, struct rv_arena *arena)
 {
-    struct walk walk = {.undo_at = 0};
+    struct past_walk walk = {.undo_at = 0};
     out->events = RV_NEW_ARRAY(arena, struct rv_explained_event, EVENTS_ROOM);
     out->effects = RV_NEW_ARRAY(arena, struct rv_effect_told, RV_EXPLAINED_EFFECTS_MAX);
     if (out->events == NULL || out->effects == NULL)

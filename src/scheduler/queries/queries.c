@@ -14,7 +14,7 @@
 #include "scheduler/queries/status.h"
 #include "store/store.h"
 
-void no_task_say(struct rv_call *call, struct rv_task_id task)
+void query_no_task_text(struct rv_call *call, struct rv_task_id task)
 {
     char id[RV_ID_TEXT_BYTES];
     call->err = RV_ERR_NOT_FOUND;
@@ -25,7 +25,7 @@ void no_task_say(struct rv_call *call, struct rv_task_id task)
 
 enum rv_err query_no_task(struct rv_call *call, struct rv_task_id task)
 {
-    no_task_say(call, task);
+    query_no_task_text(call, task);
     return RV_OK;
 }
 
@@ -35,7 +35,7 @@ static void page_limit(struct rv_call_list *list)
         list->limit = RV_PAGE_ROWS_MAX;
 }
 
-enum rv_err show_read(const struct query *q, struct rv_call *call)
+enum rv_err query_show(const struct query *q, struct rv_call *call)
 {
     struct rv_call_show *show = &call->u.show;
     enum rv_err err = q->store->ops->load_tasks(q->store, &call->arena, RV_COLUMNS_ALL, &show->task,
@@ -53,7 +53,7 @@ enum rv_err show_read(const struct query *q, struct rv_call *call)
 
 /* The store's clock says what is old; ids tell when they were made. Before all time there is the id
  * 1, than which none is older: 0 would be no bound. */
-void filter_age(const struct query *q, struct rv_call_list *list)
+void query_filter_age(const struct query *q, struct rv_call_list *list)
 {
     struct rv_task_filter *filter = &list->filter;
     struct rv_task_id older = rv_id_from(q->now - list->older_ms + 1);
@@ -79,7 +79,8 @@ static enum rv_err query_key(const struct query *q, struct rv_call_list *list,
     return err;
 }
 
-enum rv_err tasks_find(const struct query *q, struct rv_call_list *list, struct rv_arena *arena)
+enum rv_err query_tasks_find(const struct query *q, struct rv_call_list *list,
+                             struct rv_arena *arena)
 {
     list->tasks = RV_ROOM(arena, struct rv_task, list->limit);
     if (list->tasks == NULL)
@@ -90,7 +91,7 @@ enum rv_err tasks_find(const struct query *q, struct rv_call_list *list, struct 
                                      list->tasks, &list->count, &list->next);
 }
 
-enum rv_err tasks_read(const struct query *q, struct rv_call *call)
+enum rv_err query_tasks(const struct query *q, struct rv_call *call)
 {
     struct rv_call_list *list = &call->u.list;
     struct rv_arena *arena = &call->arena;
@@ -98,8 +99,8 @@ enum rv_err tasks_read(const struct query *q, struct rv_call *call)
     list->task_workflows = RV_NEW_ARRAY(arena, const struct rv_workflow_row *, list->limit);
     if (list->task_workflows == NULL)
         return RV_ERR_MEMORY;
-    filter_age(q, list);
-    enum rv_err err = tasks_find(q, list, arena);
+    query_filter_age(q, list);
+    enum rv_err err = query_tasks_find(q, list, arena);
     for (size_t i = 0; err == RV_OK && i < list->count; i++) {
         struct workflow_entry *entry;
         if (i > 0 && list->tasks[i].workflow == list->tasks[i - 1].workflow) {
@@ -114,9 +115,9 @@ enum rv_err tasks_read(const struct query *q, struct rv_call *call)
     return err;
 }
 
-static enum rv_err query_steps(const struct query *q, struct rv_call_list *list,
-                               struct rv_arena *arena, enum rv_columns columns, uint32_t after,
-                               size_t limit)
+static enum rv_err steps_of(const struct query *q, struct rv_call_list *list,
+                            struct rv_arena *arena, enum rv_columns columns, uint32_t after,
+                            size_t limit)
 {
     list->steps = RV_ROOM(arena, struct rv_step, limit);
     if (list->steps == NULL)
@@ -126,15 +127,15 @@ static enum rv_err query_steps(const struct query *q, struct rv_call_list *list,
 }
 
 /* A page of steps, each with its newest attempt, and the ended attempts of just these steps. */
-static enum rv_err query_attempts(const struct query *q, struct rv_call *call)
+static enum rv_err attempts_of(const struct query *q, struct rv_call *call)
 {
     struct rv_call_list *list = &call->u.list;
     struct rv_arena *arena = &call->arena;
     /* The page goes on inside a step: that one's newest attempt may still be to come. */
     uint32_t from = list->after_step ? list->after_step - 1 : 0;
     enum rv_err err = list->step
-                          ? query_steps(q, list, arena, RV_COLUMNS_ERRORS, list->step - 1, 1)
-                          : query_steps(q, list, arena, RV_COLUMNS_ERRORS, from, list->limit);
+                          ? steps_of(q, list, arena, RV_COLUMNS_ERRORS, list->step - 1, 1)
+                          : steps_of(q, list, arena, RV_COLUMNS_ERRORS, from, list->limit);
     size_t steps_count = list->count;
     list->attempts = RV_ROOM(arena, struct rv_attempt, list->limit);
     if (err == RV_OK && list->attempts == NULL)
@@ -162,7 +163,8 @@ static void circuits_show(struct agent_kind *kind, struct rv_arena *arena,
         };
 }
 
-enum rv_err agents_show(const struct query *q, struct rv_arena *arena, struct rv_call_agents *out)
+enum rv_err query_agents_show(const struct query *q, struct rv_arena *arena,
+                              struct rv_call_agents *out)
 {
     size_t kinds = 0, instances = 0;
     for (struct agent_kind *k = q->agents->kinds; k != NULL; k = k->next) {
@@ -207,8 +209,8 @@ enum rv_err agents_show(const struct query *q, struct rv_arena *arena, struct rv
     return RV_OK;
 }
 
-static enum rv_err query_history(const struct query *q, struct rv_call_list *list,
-                                 struct rv_arena *arena)
+static enum rv_err history_of(const struct query *q, struct rv_call_list *list,
+                              struct rv_arena *arena)
 {
     list->history = RV_ROOM(arena, struct rv_history_row, list->limit);
     if (list->history == NULL)
@@ -227,34 +229,34 @@ static enum rv_err task_there(const struct query *q, struct rv_call *call, bool 
                                                 &list->task, 1, &task);
     *ret_there = err == RV_OK && task != NULL;
     if (err == RV_OK && task == NULL)
-        no_task_say(call, list->task);
+        query_no_task_text(call, list->task);
     return err;
 }
 
-enum rv_err steps_read(const struct query *q, struct rv_call *call)
+enum rv_err query_steps(const struct query *q, struct rv_call *call)
 {
     struct rv_call_list *list = &call->u.list;
     bool there;
     enum rv_err err = task_there(q, call, &there);
-    return there ? query_steps(q, list, &call->arena, RV_COLUMNS_ALL, list->after_step, list->limit)
+    return there ? steps_of(q, list, &call->arena, RV_COLUMNS_ALL, list->after_step, list->limit)
                  : err;
 }
 
-enum rv_err attempts_read(const struct query *q, struct rv_call *call)
+enum rv_err query_attempts(const struct query *q, struct rv_call *call)
 {
     bool there;
     enum rv_err err = task_there(q, call, &there);
-    return there ? query_attempts(q, call) : err;
+    return there ? attempts_of(q, call) : err;
 }
 
-enum rv_err history_read(const struct query *q, struct rv_call *call)
+enum rv_err query_history(const struct query *q, struct rv_call *call)
 {
     bool there;
     enum rv_err err = task_there(q, call, &there);
-    return there ? query_history(q, &call->u.list, &call->arena) : err;
+    return there ? history_of(q, &call->u.list, &call->arena) : err;
 }
 
-enum rv_err late_read(const struct query *q, struct rv_call *call)
+enum rv_err query_late(const struct query *q, struct rv_call *call)
 {
     struct rv_call_list *list = &call->u.list;
     struct rv_arena *arena = &call->arena;
@@ -270,7 +272,7 @@ enum rv_err late_read(const struct query *q, struct rv_call *call)
                                             list->limit, list->late_replies, &list->count);
 }
 
-enum rv_err alerts_read(const struct query *q, struct rv_call *call)
+enum rv_err query_alerts(const struct query *q, struct rv_call *call)
 {
     struct rv_call_list *list = &call->u.list;
     page_limit(list);
@@ -281,9 +283,9 @@ enum rv_err alerts_read(const struct query *q, struct rv_call *call)
                                                  list->open_only, list->before, list->limit,
                                                  list->alerts, &list->count);
     if (err == RV_OK)
-        err = alerts_facts(q, &call->arena, list->alerts, list->count, &list->alert_facts);
-    return err == RV_OK ? alerts_group(&call->arena, list->alerts, list->alert_facts, list->count,
-                                       &list->groups)
+        err = status_alerts_facts(q, &call->arena, list->alerts, list->count, &list->alert_facts);
+    return err == RV_OK ? status_alerts_group(&call->arena, list->alerts, list->alert_facts,
+                                              list->count, &list->groups)
                         : err;
 }
 
@@ -320,7 +322,7 @@ static enum rv_err query_workflow(const struct query *q, struct rv_call *call)
     return RV_OK;
 }
 
-enum rv_err workflows_read(const struct query *q, struct rv_call *call)
+enum rv_err query_workflows(const struct query *q, struct rv_call *call)
 {
     struct rv_call_list *list = &call->u.list;
     page_limit(list);
@@ -333,7 +335,7 @@ enum rv_err workflows_read(const struct query *q, struct rv_call *call)
                                          list->workflows, &list->count);
 }
 
-enum rv_err agents_read(const struct query *q, struct rv_call *call)
+enum rv_err query_agents(const struct query *q, struct rv_call *call)
 {
-    return agents_show(q, &call->arena, &call->u.agents);
+    return query_agents_show(q, &call->arena, &call->u.agents);
 }

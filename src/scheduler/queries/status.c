@@ -63,8 +63,8 @@ static enum rv_err facts_error(struct rv_arena *scratch, struct rv_arena *arena,
                                const struct rv_step *step, struct rv_alert_facts *ret_facts)
 {
     bool undo = alert->kind == RV_ALERT_UNDO_FAILED;
-    bool parks = undo || alert->kind == RV_ALERT_FAILED || alert->kind == RV_ALERT_NO_UNDO;
-    bool stands = parks && alert->closed_at == 0 && task->state == RV_TASK_ERROR;
+    bool escalates = undo || alert->kind == RV_ALERT_FAILED || alert->kind == RV_ALERT_NO_UNDO;
+    bool stands = escalates && alert->closed_at == 0 && task->state == RV_TASK_ERROR;
     struct rv_str error = step != NULL && step->error.at != NULL && !stands ? step->error
                                                                             : rv_task_error(task);
     struct rv_str type;
@@ -99,9 +99,9 @@ static enum rv_err facts_read(const struct query *q, struct rv_arena *arena,
     return facts_error(scratch, arena, alert, task, step, ret_facts);
 }
 
-enum rv_err alerts_facts(const struct query *q, struct rv_arena *arena,
-                         const struct rv_alert *alerts, size_t count,
-                         struct rv_alert_facts **ret_facts)
+enum rv_err status_alerts_facts(const struct query *q, struct rv_arena *arena,
+                                const struct rv_alert *alerts, size_t count,
+                                struct rv_alert_facts **ret_facts)
 {
     struct rv_alert_facts *facts = RV_NEW_ARRAY(arena, struct rv_alert_facts, count + 1);
     if (facts == NULL)
@@ -119,9 +119,9 @@ enum rv_err alerts_facts(const struct query *q, struct rv_arena *arena,
     return RV_OK;
 }
 
-enum rv_err alerts_group(struct rv_arena *arena, const struct rv_alert *alerts,
-                         const struct rv_alert_facts *facts, size_t count,
-                         struct rv_alert_groups *ret_groups)
+enum rv_err status_alerts_group(struct rv_arena *arena, const struct rv_alert *alerts,
+                                const struct rv_alert_facts *facts, size_t count,
+                                struct rv_alert_groups *ret_groups)
 {
     struct rv_alert_group *rows = RV_NEW_ARRAY(arena, struct rv_alert_group, count + 1);
     size_t groups = 0;
@@ -154,9 +154,10 @@ static enum rv_err status_alerts(const struct query *q, struct rv_arena *arena,
         return err;
     status->alerts_more = count == room;
     status->alerts_count = count == room ? count - 1 : count;
-    err = alerts_facts(q, arena, alerts, status->alerts_count, &facts);
-    return err == RV_OK ? alerts_group(arena, alerts, facts, status->alerts_count, &status->alerts)
-                        : err;
+    err = status_alerts_facts(q, arena, alerts, status->alerts_count, &facts);
+    return err == RV_OK
+               ? status_alerts_group(arena, alerts, facts, status->alerts_count, &status->alerts)
+               : err;
 }
 
 enum rv_err status_read(const struct query *q, struct rv_call *call)
@@ -180,7 +181,7 @@ enum rv_err status_read(const struct query *q, struct rv_call *call)
     for (size_t i = 0; i < RV_STATUS_FAILURES_MAX; i++)
         failure_add(status, arena, &q->failures->types[i], q->now);
     failure_add(status, arena, &q->failures->others, q->now);
-    enum rv_err err = agents_show(q, arena, &status->agents);
+    enum rv_err err = query_agents_show(q, arena, &status->agents);
     if (err == RV_OK)
         err = status_alerts(q, arena, status);
     status->problems = q->problems;

@@ -48,7 +48,7 @@ static bool has_failed(const struct work *work)
              now == RV_TASK_CANCELLED));
 }
 
-/* The type of the error at which it stands. A task that is parked because its rows are of no use
+/* The type of the error at which it stands. A task that is escalated because its rows are of no use
  * may have an older one: the alert tells why. */
 static enum rv_err cause_read(struct rv_scheduler *s, const struct work *work,
                               struct rv_str *ret_type)

@@ -442,7 +442,7 @@ static enum rv_err delivery_update(struct commit *commit, struct rv_delivery_cha
     sqlite3_bind_int64(statement, 3, row->failures);
     instant_bind(statement, 4, row->since);
     instant_bind(statement, 5, row->due_at);
-    sqlite3_bind_int(statement, 6, row->parked);
+    sqlite3_bind_int(statement, 6, row->given_up);
     sqlite3_bind_int64(statement, 7, change->next_before);
     sqlite3_bind_int64(statement, 8, change->failures_before);
     err = rv_sqlite_run(commit->store, statement);

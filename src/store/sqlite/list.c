@@ -39,7 +39,7 @@ static enum rv_err rows_take(struct rv_sqlite *store, sqlite3_stmt *statement,
 
 /* ---- tasks: ids first, from the index that fits, then their rows ---- */
 
-struct walk {
+struct list_walk {
     struct rv_sqlite *store;
     struct rv_arena *arena;
     const struct rv_task_filter *filter;
@@ -52,7 +52,7 @@ struct walk {
 
 /* ---- what the index that is walked does not say ---- */
 
-static bool workflow_named(const struct walk *walk, int64_t workflow)
+static bool workflow_named(const struct list_walk *walk, int64_t workflow)
 {
     for (size_t i = 0; i < walk->workflows_count; i++)
         if (walk->workflows[i] == workflow)
@@ -61,7 +61,7 @@ static bool workflow_named(const struct walk *walk, int64_t workflow)
 }
 
 /* Whether one of the steps in the text of a task's open steps ("3 4") asks the filter's agent. */
-static enum rv_err agent_asked(const struct walk *walk, int64_t task, struct rv_str open,
+static enum rv_err agent_asked(const struct list_walk *walk, int64_t task, struct rv_str open,
                                bool *ret_asked)
 {
     sqlite3_stmt *statement = NULL;
@@ -80,7 +80,7 @@ static enum rv_err agent_asked(const struct walk *walk, int64_t task, struct rv_
     return err;
 }
 
-static enum rv_err row_fits(const struct walk *walk, int64_t task, bool *ret_fits)
+static enum rv_err row_fits(const struct list_walk *walk, int64_t task, bool *ret_fits)
 {
     const struct rv_task_filter *filter = walk->filter;
     sqlite3_stmt *statement = NULL;
@@ -124,7 +124,7 @@ struct way {
 };
 
 /* One index, newest first: at most `looks` entries, of which at most `wanted` are kept. */
-static enum rv_err walk_index(struct walk *walk, struct way way, size_t looks, size_t wanted)
+static enum rv_err walk_index(struct list_walk *walk, struct way way, size_t looks, size_t wanted)
 {
     const struct rv_task_filter *filter = walk->filter;
     sqlite3_stmt *statement = NULL;
@@ -191,7 +191,8 @@ static void name_split(struct rv_str text, struct rv_str *space, struct rv_str *
 }
 
 /* The ids of the workflows that the filter names; at most `room` of its versions. */
-static enum rv_err workflow_ids(struct walk *walk, size_t room, int64_t *ids, size_t *ret_count)
+static enum rv_err workflow_ids(struct list_walk *walk, size_t room, int64_t *ids,
+                                size_t *ret_count)
 {
     sqlite3_stmt *statement = NULL;
     enum rv_err err = rv_sqlite_statement(walk->store, RV_SQL_WORKFLOW_IDS, &statement);
@@ -217,7 +218,7 @@ static enum rv_err workflow_ids(struct walk *walk, size_t room, int64_t *ids, si
 }
 
 /* All versions of a workflow: a page from the index of each, merged below. */
-static enum rv_err walk_workflows(struct walk *walk, size_t wanted)
+static enum rv_err walk_workflows(struct list_walk *walk, size_t wanted)
 {
     int64_t *workflows = RV_NEW_ARRAY(walk->arena, int64_t, LOOKS_MAX);
     if (workflows == NULL)
@@ -233,7 +234,7 @@ static enum rv_err walk_workflows(struct walk *walk, size_t wanted)
 }
 
 /* The workflow that is asked for beside a narrower filter: each task is looked at. */
-static enum rv_err workflows_name(struct walk *walk)
+static enum rv_err workflows_name(struct list_walk *walk)
 {
     if (walk->filter->workflow.at == NULL)
         return RV_OK;
@@ -250,7 +251,7 @@ static struct way way_rare(enum rv_task_state state)
 
 /* Open tasks by an agent: those whose step goes on, by its index, and those that stand in error,
  * whose step has ended. A task that has both is found twice. */
-static enum rv_err walk_agent(struct walk *walk, size_t wanted)
+static enum rv_err walk_agent(struct list_walk *walk, size_t wanted)
 {
     const struct rv_task_filter *filter = walk->filter;
     struct way way = {.sql = RV_SQL_WALK_AGENT, .first = filter->agent};
@@ -262,7 +263,7 @@ static enum rv_err walk_agent(struct walk *walk, size_t wanted)
     return err;
 }
 
-static enum rv_err walk_run(struct walk *walk, size_t wanted)
+static enum rv_err walk_run(struct list_walk *walk, size_t wanted)
 {
     const struct rv_task_filter *filter = walk->filter;
     struct way way = {.sql = RV_SQL_WALK_ALL};
@@ -296,7 +297,7 @@ static int newest_first(const void *a, const void *b)
 }
 
 /* Puts what several walks have found into order, each task once. How many are of this page? */
-static size_t ids_settle(struct walk *walk, size_t wanted)
+static size_t ids_settle(struct list_walk *walk, size_t wanted)
 {
     size_t count = 0;
     qsort(walk->ids, walk->ids_count, sizeof walk->ids[0], newest_first);
@@ -306,7 +307,7 @@ static size_t ids_settle(struct walk *walk, size_t wanted)
     return count;
 }
 
-static enum rv_err tasks_take(struct walk *walk, enum rv_columns columns, size_t count,
+static enum rv_err tasks_take(struct list_walk *walk, enum rv_columns columns, size_t count,
                               struct rv_task *ret_tasks)
 {
     sqlite3_stmt *statement = NULL;
@@ -328,7 +329,7 @@ enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
                                  struct rv_task_id *ret_next)
 {
     size_t wanted = limit < LOOKS_MAX ? limit : LOOKS_MAX;
-    struct walk walk = {.store = (struct rv_sqlite *)base, .arena = arena, .filter = filter};
+    struct list_walk walk = {.store = (struct rv_sqlite *)base, .arena = arena, .filter = filter};
     walk.ids = RV_NEW_ARRAY(arena, int64_t, IDS_MAX);
     if (walk.ids == NULL)
         return arena->refused;

@@ -112,7 +112,7 @@ static enum rv_err tasks_delete(struct rv_sqlite *store, int64_t first, int64_t 
 }
 
 /* A walk over the ids of tasks. */
-struct walk {
+struct sweep_walk {
     enum rv_sqlite_sql read;
     int64_t by;      /* ids made later are not looked at: the walk is over */
     int64_t no_more; /* ids above this one: not in this piece */
@@ -122,7 +122,7 @@ struct walk {
 };
 
 /* A key is a row that was counted when it was looked at. */
-static enum rv_err run_delete(struct rv_sqlite *store, const struct walk *walk, int64_t first,
+static enum rv_err run_delete(struct rv_sqlite *store, const struct sweep_walk *walk, int64_t first,
                               int64_t last, size_t *rows)
 {
     size_t keys = 0;
@@ -132,7 +132,8 @@ static enum rv_err run_delete(struct rv_sqlite *store, const struct walk *walk, 
 }
 
 /* Entries from the i-th one that go together; 0: it stays. */
-static size_t run_of(const struct walk *walk, const struct piece *piece, size_t i, size_t run_max)
+static size_t run_of(const struct sweep_walk *walk, const struct piece *piece, size_t i,
+                     size_t run_max)
 {
     size_t run = 0;
     while (run < run_max && i + run < piece->count && piece->takes[i + run] &&
@@ -142,7 +143,7 @@ static size_t run_of(const struct walk *walk, const struct piece *piece, size_t 
     return run;
 }
 
-static enum rv_err piece_walk(struct rv_sqlite *store, const struct walk *walk,
+static enum rv_err piece_walk(struct rv_sqlite *store, const struct sweep_walk *walk,
                               const struct piece *piece, struct pace *pace, bool *ret_stop)
 {
     enum rv_err err = RV_OK;
@@ -168,7 +169,7 @@ static enum rv_err piece_walk(struct rv_sqlite *store, const struct walk *walk,
 }
 
 static enum rv_err walk_on(struct rv_sqlite *store, const struct rv_sweep *sweep,
-                           const struct walk *walk, int64_t us_max)
+                           const struct sweep_walk *walk, int64_t us_max)
 {
     struct pace pace = pace_of(sweep, us_max);
     enum rv_err err = RV_OK;
@@ -186,24 +187,25 @@ static enum rv_err walk_on(struct rv_sqlite *store, const struct rv_sweep *sweep
 
 static enum rv_err sweep_tasks(struct rv_sqlite *store, struct rv_sweep *sweep)
 {
-    const struct walk walk = {.read = RV_SQL_SWEEP_WALK,
-                              .by = sweep->ended_by,
-                              .no_more = INT64_MAX,
-                              .after = &sweep->tasks_after,
-                              .over = &sweep->tasks_over,
-                              .gone = &sweep->tasks_gone};
+    const struct sweep_walk walk = {.read = RV_SQL_SWEEP_WALK,
+                                    .by = sweep->ended_by,
+                                    .no_more = INT64_MAX,
+                                    .after = &sweep->tasks_after,
+                                    .over = &sweep->tasks_over,
+                                    .gone = &sweep->tasks_gone};
     int64_t keys_us = sweep->keys_over ? 0 : sweep->us_max / TASKS_PART;
     return walk_on(store, sweep, &walk, sweep->us_max - keys_us);
 }
 
 static enum rv_err sweep_keys(struct rv_sqlite *store, struct rv_sweep *sweep, int64_t us_max)
 {
-    const struct walk walk = {.read = RV_SQL_SWEEP_KEY_WALK,
-                              .by = sweep->keys_by,
-                              .no_more = sweep->tasks_over ? INT64_MAX : sweep->tasks_after.value,
-                              .after = &sweep->keys_after,
-                              .over = &sweep->keys_over,
-                              .gone = &sweep->keys_gone};
+    const struct sweep_walk walk = {.read = RV_SQL_SWEEP_KEY_WALK,
+                                    .by = sweep->keys_by,
+                                    .no_more = sweep->tasks_over ? INT64_MAX
+                                                                 : sweep->tasks_after.value,
+                                    .after = &sweep->keys_after,
+                                    .over = &sweep->keys_over,
+                                    .gone = &sweep->keys_gone};
     return walk_on(store, sweep, &walk, us_max);
 }
 

@@ -1,4 +1,4 @@
-#include "agent/exec/keeper.h"
+#include "agent/exec/reaper.h"
 
 #include "agent/exec/exec.h"
 
@@ -15,12 +15,12 @@
  * is never torn (PIPE_BUF). A group is forgotten before the thread that ran it begins another. */
 enum { GROUPS_MAX = RV_EXEC_COMMANDS_MAX };
 
-struct groups {
+struct process_groups {
     pid_t at[GROUPS_MAX];
     size_t count;
 };
 
-static void groups_take(struct groups *groups, pid_t message)
+static void groups_take(struct process_groups *groups, pid_t message)
 {
     if (message > 0) {
         if (groups->count == GROUPS_MAX)
@@ -38,7 +38,7 @@ static void groups_take(struct groups *groups, pid_t message)
 /* Reads until the agent is gone. */
 static void keep(int fd)
 {
-    struct groups groups = {.count = 0};
+    struct process_groups groups = {.count = 0};
     pid_t message;
     for (;;) {
         ssize_t n = read(fd, &message, sizeof message);
@@ -51,12 +51,12 @@ static void keep(int fd)
         kill(-groups.at[i], SIGKILL);
 }
 
-/* Neither the terminal's signals nor those to the agent's group reach the keeper: it ends with the
+/* Neither the terminal's signals nor those to the agent's group reach the reaper: it ends with the
  * agent, never before. */
-static _Noreturn void keeper_run(int fd)
+static _Noreturn void reaper_run(int fd)
 {
     setsid();
-    prctl(PR_SET_NAME, "reeve-keeper");
+    prctl(PR_SET_NAME, "reeve-reaper");
     static const int asked[] = {SIGTERM, SIGINT, SIGHUP, SIGQUIT};
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     for (size_t i = 0; i < sizeof asked / sizeof asked[0]; i++)
@@ -68,7 +68,7 @@ static _Noreturn void keeper_run(int fd)
     _exit(0);
 }
 
-enum rv_err rv_keeper_start(struct rv_keeper *keeper)
+enum rv_err rv_reaper_start(struct rv_reaper *reaper)
 {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
@@ -76,7 +76,7 @@ enum rv_err rv_keeper_start(struct rv_keeper *keeper)
     pid_t pid = fork();
     if (pid == 0) {
         close(ends[1]);
-        keeper_run(ends[0]);
+        reaper_run(ends[0]);
     }
     int why = errno;
     close(ends[0]);
@@ -85,33 +85,33 @@ enum rv_err rv_keeper_start(struct rv_keeper *keeper)
         errno = why;
         return RV_ERR_IO;
     }
-    *keeper = (struct rv_keeper){.pid = pid, .fd = ends[1]};
+    *reaper = (struct rv_reaper){.pid = pid, .fd = ends[1]};
     return RV_OK;
 }
 
-void rv_keeper_stop(struct rv_keeper *keeper)
+void rv_reaper_stop(struct rv_reaper *reaper)
 {
-    close(keeper->fd);
-    while (waitpid(keeper->pid, NULL, 0) < 0 && errno == EINTR) {
+    close(reaper->fd);
+    while (waitpid(reaper->pid, NULL, 0) < 0 && errno == EINTR) {
     }
 }
 
-static bool message_write(const struct rv_keeper *keeper, pid_t message)
+static bool message_write(const struct rv_reaper *reaper, pid_t message)
 {
     ssize_t n;
     do {
-        n = write(keeper->fd, &message, sizeof message);
+        n = write(reaper->fd, &message, sizeof message);
     } while (n < 0 && errno == EINTR);
     return n == (ssize_t)sizeof message;
 }
 
-bool rv_keeper_note(const struct rv_keeper *keeper, pid_t group)
+bool rv_reaper_note(const struct rv_reaper *reaper, pid_t group)
 {
-    return message_write(keeper, group);
+    return message_write(reaper, group);
 }
 
-void rv_keeper_forget(const struct rv_keeper *keeper, pid_t group)
+void rv_reaper_forget(const struct rv_reaper *reaper, pid_t group)
 {
-    /* A keeper that is gone is noticed by the next command, which does not start without one. */
-    (void)message_write(keeper, -group);
+    /* A reaper that is gone is noticed by the next command, which does not start without one. */
+    (void)message_write(reaper, -group);
 }
