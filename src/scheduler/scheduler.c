@@ -27,20 +27,13 @@
 #include "scheduler/batch/work.h"
 #include "scheduler/batch/workflows.h"
 #include "scheduler/calls/alerts.h"
-#include "scheduler/calls/backup.h"
 #include "scheduler/calls/hand_out.h"
 #include "scheduler/calls/keys.h"
-#include "scheduler/calls/limits.h"
-#include "scheduler/calls/messages.h"
 #include "scheduler/calls/operate.h"
 #include "scheduler/calls/polls.h"
 #include "scheduler/calls/reads.h"
-#include "scheduler/calls/replies.h"
 #include "scheduler/calls/selections.h"
-#include "scheduler/calls/show.h"
-#include "scheduler/calls/submit.h"
 #include "scheduler/duties/alerts.h"
-#include "scheduler/duties/bulk_call.h"
 #include "scheduler/duties/clock.h"
 #include "scheduler/duties/deliveries.h"
 #include "scheduler/duties/duty.h"
@@ -61,10 +54,11 @@ enum { OFFENDER_REST_MS = 60 * RV_SECOND_MS };
 /* An end before which somebody may have answered is looked at again when that has been read. */
 enum { END_UNKNOWN_MS = 2 };
 
-/* In their order in a batch. */
-static const struct duty *const duties[] = {&scan_duty,   &clock_duty,      &place_duty,
-                                            &alerts_duty, &deliveries_duty, &retention_duty,
-                                            &bulk_duty,   &limits_duty};
+static const struct duty *const duties[] = {
+#define DUTY(name) &name##_duty,
+    RV_DUTIES(DUTY)
+#undef DUTY
+};
 enum { DUTIES = sizeof duties / sizeof duties[0] };
 
 static void supervisor_init(struct rv_scheduler *s)

@@ -41,7 +41,7 @@ struct call_ops {
     /* ... where there is no place to wait. */
     enum rv_err no_place;
     /* Parked elsewhere: it is not any longer. */
-    void (*pending_unpark)(struct rv_scheduler *s, struct pending *p);
+    void (*unpark)(struct rv_scheduler *s, struct pending *p);
     /* How many commands it brings; NULL: one. What is to be loaded for them: the number of ids. */
     size_t (*commands)(const struct rv_call *call);
     size_t (*wants)(const struct pending *p, struct rv_step_id *ids, size_t room);
@@ -56,5 +56,10 @@ struct call_ops {
     bool waits;  /* it may be parked without having changed anything */
     bool begins; /* it is refused while the store's files are not where they were */
 };
+
+/* Each is defined in the file of its family, in scheduler/calls or scheduler/duties. */
+#define RV_CALL(kind, member, right, ops) extern const struct call_ops ops;
+#include "scheduler/tbl/call.def"
+#undef RV_CALL
 
 #endif

@@ -156,8 +156,8 @@ void pending_unpark(struct rv_scheduler *s, struct pending *p)
         return;
     p->parked = false;
     rv_map_remove(&s->parked_by_serial, p->call->serial, 0);
-    if (p->ops->pending_unpark != NULL) {
-        p->ops->pending_unpark(s, p);
+    if (p->ops->unpark != NULL) {
+        p->ops->unpark(s, p);
         return;
     }
     struct rv_task_id task = p->ops->waits_for(p->call);

@@ -7,10 +7,7 @@
 
 #include <stdint.h>
 
-struct call_ops;
 struct rv_scheduler;
-
-extern const struct call_ops ack_ops, raise_ops;
 
 /* Whether an alert of that source is open, and no call of the batch acknowledges it. */
 RV_CHECK enum rv_err alert_source_find(struct rv_scheduler *s, struct rv_str source,

@@ -1,5 +1,4 @@
 /* Backups: the store begins a copy of itself between two batches, and somebody else reads it. */
-#include "scheduler/calls/backup.h"
 
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/call_ops.h"

@@ -1,6 +1,5 @@
 /* The operator's word on what the agents of one name may take: a limit, a pause, or its end. It is
  * a record of the store; the caches learn it once it is written. */
-#include "scheduler/calls/limits.h"
 
 #include "base/limits.h"
 #include "core/agent_limit.h"

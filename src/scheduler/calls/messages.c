@@ -1,6 +1,5 @@
 /* What a task's submitter has been told: a page, or the next ones when they are there. Messages are
  * read after the commit, so that those of the batch itself are among them. */
-#include "scheduler/calls/messages.h"
 
 #include "base/limits.h"
 #include "scheduler/batch/call_ops.h"

@@ -7,13 +7,10 @@
 #include <stdint.h>
 
 struct asker;
-struct call_ops;
 struct rv_call_operate;
 struct rv_plan;
 struct rv_scheduler;
 struct work;
-
-extern const struct call_ops operate_ops, publish_ops;
 
 /* The operator's word about the task of the work, which is there. */
 RV_CHECK enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *operate,

@@ -702,7 +702,7 @@ void poll_forget(struct rv_scheduler *s, struct pending *p)
 const struct call_ops poll_ops = {.decide = answers_later_decide,
                                   .act = poll_act,
                                   .forget = poll_forget,
-                                  .pending_unpark = poll_unpark,
+                                  .unpark = poll_unpark,
                                   .waits = true};
 
 static enum rv_err gone_decide(struct rv_scheduler *s, struct pending *p)

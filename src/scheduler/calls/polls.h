@@ -7,12 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct call_ops;
 struct pending;
 struct rv_scheduler;
 struct work;
-
-extern const struct call_ops poll_ops, gone_ops, unsent_ops;
 
 /* Looks at the poll's boot, confirmations, repeats; ends what they say has ended. */
 RV_CHECK enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p);

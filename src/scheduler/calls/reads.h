@@ -7,13 +7,9 @@
 
 #include <stdbool.h>
 
-struct call_ops;
 struct pending;
 struct query;
 struct rv_scheduler;
-
-extern const struct call_ops steps_ops, attempts_ops, late_ops, history_ops, tasks_ops, alerts_ops,
-    workflows_ops, agents_ops, status_ops, metrics_ops, explain_ops;
 
 /* What a query sees in this batch. */
 struct query query_of(struct rv_scheduler *s);

@@ -1,5 +1,4 @@
 /* Replies and lease renewals: each item is decided on its own and has its own status. */
-#include "scheduler/calls/replies.h"
 
 #include "base/time.h"
 #include "dispatch/circuit.h"

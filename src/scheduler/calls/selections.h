@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct call_ops;
 struct rv_call;
 struct rv_arena;
 struct rv_scheduler;
@@ -30,8 +29,4 @@ RV_CHECK enum rv_err selection_find(struct rv_store *store, struct rv_call *call
                                     struct rv_task_id id, struct rv_selection *ret_selection);
 /* How many selections there are, and with how many of them a bulk command is under way. */
 RV_CHECK enum rv_err selections_count(struct rv_scheduler *s, size_t *ret_all, size_t *ret_open);
-extern const struct call_ops select_ops;
-extern const struct call_ops selections_ops;
-extern const struct call_ops outcomes_ops;
-
 #endif

@@ -1,5 +1,4 @@
 /* A task as it stands, or when it has changed: the call may be parked until then. */
-#include "scheduler/calls/show.h"
 
 #include "core/rows.h"
 #include "scheduler/batch/batch.h"

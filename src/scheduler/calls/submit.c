@@ -1,6 +1,5 @@
 /* Submissions: many tasks in a call, each with its own result, all acknowledged after the commit.
  * */
-#include "scheduler/calls/submit.h"
 
 #include "base/limits.h"
 #include "scheduler/batch/batch.h"

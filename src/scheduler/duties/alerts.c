@@ -28,7 +28,7 @@ static enum rv_err alerts_init(struct rv_scheduler *s)
     enum rv_err err = outlet->check(outlet->self, s->options.alert_url, s->alerts_destination,
                                     sizeof s->alerts_destination);
     s->alerts_to = (struct rv_delivery){.destination = rv_str_of(s->alerts_destination),
-                                              .url = s->options.alert_url};
+                                        .url = s->options.alert_url};
     return err;
 }
 

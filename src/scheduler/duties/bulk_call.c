@@ -1,5 +1,4 @@
 /* The operator's word on a bulk command: it begins, pauses, goes on, or stops for good. */
-#include "scheduler/duties/bulk_call.h"
 
 #include "base/limits.h"
 #include "scheduler/batch/answers.h"

@@ -6,13 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct call_ops;
 struct rv_alert;
 struct rv_delivery;
 struct rv_scheduler;
 struct work;
 
-extern const struct call_ops delivered_ops, retry_ops;
 /* The alert was written, with a row in which it waits. */
 void deliveries_learn_alert(struct rv_scheduler *s, const struct rv_alert *alert);
 

@@ -8,8 +8,8 @@
 
 struct rv_scheduler;
 
-/* One row of `duties` (scheduler.c) is one of these: the cycle runs through them in that order.
- * Where one is NULL there is nothing to do. Its state is known to its own file alone. */
+/* The cycle runs through the duties in the order of RV_DUTIES. Where a function is NULL there is
+ * nothing to do. The state of a duty is known to its own file alone. */
 struct duty {
     /* At the start; close() follows in any case. */
     enum rv_err (*open)(struct rv_scheduler *s);
@@ -32,7 +32,19 @@ struct duty {
     void (*close)(struct rv_scheduler *s);
 };
 
-extern const struct duty scan_duty, clock_duty, place_duty, alerts_duty, deliveries_duty,
-    retention_duty, bulk_duty, limits_duty;
+/* Each is defined as <name>_duty in <name>.c. */
+#define RV_DUTIES(DUTY)                                                                            \
+    DUTY(scan)                                                                                     \
+    DUTY(clock)                                                                                    \
+    DUTY(place)                                                                                    \
+    DUTY(alerts)                                                                                   \
+    DUTY(deliveries)                                                                               \
+    DUTY(retention)                                                                                \
+    DUTY(bulk)                                                                                     \
+    DUTY(limits)
+
+#define RV_DUTY_EXTERN(name) extern const struct duty name##_duty;
+RV_DUTIES(RV_DUTY_EXTERN)
+#undef RV_DUTY_EXTERN
 
 #endif

@@ -133,9 +133,8 @@ static enum rv_err attempts_of(const struct query *q, struct rv_call *call)
     struct rv_arena *arena = &call->arena;
     /* The page goes on inside a step: that one's newest attempt may still be to come. */
     uint32_t from = list->after_step ? list->after_step - 1 : 0;
-    enum rv_err err = list->step
-                          ? steps_of(q, list, arena, RV_COLUMNS_ERRORS, list->step - 1, 1)
-                          : steps_of(q, list, arena, RV_COLUMNS_ERRORS, from, list->limit);
+    enum rv_err err = list->step ? steps_of(q, list, arena, RV_COLUMNS_ERRORS, list->step - 1, 1)
+                                 : steps_of(q, list, arena, RV_COLUMNS_ERRORS, from, list->limit);
     size_t steps_count = list->count;
     list->attempts = RV_ROOM(arena, struct rv_attempt, list->limit);
     if (err == RV_OK && list->attempts == NULL)
