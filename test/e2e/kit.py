@@ -75,7 +75,18 @@ class Server:
         self.options = options
         self.key = None  # the API key that goes with each request
         self.polls = 0
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self.kill()
+            raise
+
+    def kill(self):
+        """Of a test that has failed: nothing is left behind."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder)
 
     def __enter__(self):
         return self
