@@ -2,7 +2,6 @@
 
 #include "base/os/clock.h"
 #include "base/time.h"
-#include "json/json.h"
 #include "scheduler/call.h"
 
 #include <stdio.h>
@@ -113,18 +112,8 @@ static void webhook_answered(void *user, const struct rv_outbound_answer *answer
 
 /* ---- sending ---- */
 
-/* As the message itself says it. */
-static struct rv_str traceparent_of(struct rv_arena *arena, const struct rv_notice *notice)
-{
-    struct rv_json message;
-    if (rv_json_parse(arena, notice->body, RV_JSON_NESTING_MAX, &message, NULL) != RV_OK)
-        return RV_STR_NONE;
-    return rv_json_str(rv_json_get(&message, RV_STR("traceparent")));
-}
-
 static enum rv_err request_submit(struct rv_webhook *webhook, struct sending *sending,
-                                  struct rv_str id, struct rv_str traceparent,
-                                  struct rv_buf *signatures)
+                                  struct rv_str id, struct rv_buf *signatures)
 {
     const struct rv_notice *notice = sending->notice;
     char timestamp[24];
@@ -140,13 +129,13 @@ static enum rv_err request_submit(struct rv_webhook *webhook, struct sending *se
         {RV_STR("webhook-id"), id},
         {RV_STR("webhook-timestamp"), rv_str_of(timestamp)},
         {RV_STR("webhook-signature"), rv_buf_str(signatures)},
-        {RV_STR("traceparent"), traceparent},
+        {RV_STR("traceparent"), notice->traceparent},
     };
     struct rv_outbound_request request = {
         .method = RV_STR("POST"),
         .url = notice->url,
         .headers = headers,
-        .headers_count = traceparent.len > 0 ? HEADERS_MAX : HEADERS_MAX - 1,
+        .headers_count = notice->traceparent.len > 0 ? HEADERS_MAX : HEADERS_MAX - 1,
         .body = notice->body,
         .timeout_ms = TIMEOUT_MS,
         .answer_bytes_max = ANSWER_BYTES_MAX,
@@ -178,12 +167,9 @@ static void webhook_send(void *self, struct rv_notice *notice)
     }
     *sending = (struct sending){webhook, notice};
     struct rv_buf signatures;
-    struct rv_arena arena;
     rv_buf_init(&signatures, SIGNATURES_BYTES);
-    rv_arena_init(&arena, 0);
     enum rv_err err = request_submit(webhook, sending, (struct rv_str){id, (size_t)len},
-                                     traceparent_of(&arena, notice), &signatures);
-    rv_arena_done(&arena);
+                                     &signatures);
     rv_buf_done(&signatures);
     if (err == RV_OK)
         return;
