@@ -326,50 +326,6 @@ static void an_answer_is_told_in_all_its_parts(void **state)
     scene_close(&scene);
 }
 
-struct filled {
-    struct heard heard;
-    pthread_t by;
-    unsigned calls;
-    enum rv_err err;
-};
-
-static enum rv_err fill(void *user, struct rv_outbound_header *headers, size_t count)
-{
-    struct filled *filled = user;
-    filled->calls++;
-    filled->by = pthread_self();
-    assert_int_equal(count, 2);
-    headers[1].value = RV_STR("made");
-    return filled->err;
-}
-
-/* `heard` is the first member: on_done() takes the same pointer. */
-static void a_header_is_filled_in_on_the_outbound_thread(void **state)
-{
-    struct scene scene;
-    struct filled filled = {.heard = HEARD};
-    (void)state;
-    scene_open(&scene);
-    const struct rv_outbound_header headers[] = {{RV_STR("X-Key"), RV_STR("k1")},
-                                                 {RV_STR("X-Made"), RV_STR_NONE}};
-    struct rv_outbound_request request = get(&filled.heard, url_of(&scene, "/a"));
-    request.headers = headers;
-    request.headers_count = 2;
-    request.fill = fill;
-    request.user = &filled;
-    submit(&scene, &filled.heard, &request);
-    assert_int_equal(filled.heard.outcome, RV_OUTCOME_ANSWERED);
-    assert_non_null(strstr(scene.seen, "X-Key: k1\r\nX-Made: made\r\n"));
-    assert_false(pthread_equal(filled.by, pthread_self()));
-    filled.err = RV_ERR_REFUSED;
-    submit(&scene, &filled.heard, &request);
-    assert_int_equal(filled.heard.outcome, RV_OUTCOME_REFUSED);
-    assert_false(filled.heard.sent);
-    assert_int_equal(filled.calls, 2);
-    assert_int_equal(atomic_load(&scene.requests), 1);
-    scene_close(&scene);
-}
-
 static void methods_send_a_body_or_none(void **state)
 {
     struct scene scene;
@@ -822,7 +778,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_answer_is_told_in_all_its_parts),
-        cmocka_unit_test(a_header_is_filled_in_on_the_outbound_thread),
         cmocka_unit_test(methods_send_a_body_or_none),
         cmocka_unit_test(a10_what_is_not_listed_is_neither_resolved_nor_connected_to),
         cmocka_unit_test(a10_a_name_that_leads_inside_is_refused),
