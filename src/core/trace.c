@@ -263,3 +263,53 @@ struct rv_str rv_tracestate_read(struct rv_str given, char *text)
     }
     return (struct rv_str){text, len};
 }
+
+/* ---- messages ---- */
+
+static bool byte_take(struct rv_str *rest, char byte)
+{
+    if (rest->len == 0 || rest->at[0] != byte)
+        return false;
+    *rest = (struct rv_str){rest->at + 1, rest->len - 1};
+    return true;
+}
+
+/* A string of JSON as it is written, without its quotes. */
+static bool string_take(struct rv_str *rest, struct rv_str *ret_text)
+{
+    if (rest->len == 0 || rest->at[0] != '"')
+        return false;
+    size_t end = 1;
+    while (end < rest->len && rest->at[end] != '"')
+        end += rest->at[end] == '\\' ? 2 : 1;
+    if (end >= rest->len)
+        return false;
+    *ret_text = (struct rv_str){rest->at + 1, end - 1};
+    *rest = (struct rv_str){rest->at + end + 1, rest->len - end - 1};
+    return true;
+}
+
+static void digits_skip(struct rv_str *rest)
+{
+    while (rest->len > 0 && rest->at[0] >= '0' && rest->at[0] <= '9')
+        *rest = (struct rv_str){rest->at + 1, rest->len - 1};
+}
+
+/* It stands in the head, which has strings and numbers only; payloads come behind it and may be
+ * large, so nothing looks at them. */
+struct rv_str rv_trace_of_message(struct rv_str body)
+{
+    struct rv_str rest = body, name;
+    if (!byte_take(&rest, '{'))
+        return RV_STR_NONE;
+    while (string_take(&rest, &name) && byte_take(&rest, ':')) {
+        struct rv_str value = RV_STR_NONE;
+        if (!string_take(&rest, &value))
+            digits_skip(&rest);
+        if (rv_str_is(name, "traceparent"))
+            return value;
+        if (!byte_take(&rest, ','))
+            break;
+    }
+    return RV_STR_NONE;
+}

@@ -47,6 +47,9 @@ uint64_t rv_trace_span(struct rv_task_id task, uint32_t step, uint32_t attempt);
 /* The traceparent for those who work for that span. */
 struct rv_str rv_trace_text(const struct rv_trace *trace, uint64_t span,
                             char text[static RV_TRACEPARENT_BYTES]);
+/* The traceparent in the body of a message (message.c), into which it points; absent: it has
+ * none. */
+struct rv_str rv_trace_of_message(struct rv_str body);
 struct rv_str rv_trace_id_text(const struct rv_trace *trace, char text[static RV_TRACE_ID_BYTES]);
 
 #endif

@@ -1,7 +1,11 @@
 #include "notify/notice.h"
 
+#include "base/assert.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+enum { TEXTS = 4 }; /* each with a NUL */
 
 static struct rv_str text_put(char **at, struct rv_str text)
 {
@@ -13,16 +17,19 @@ static struct rv_str text_put(char **at, struct rv_str text)
     return copy;
 }
 
-struct rv_notice *rv_notice_new(struct rv_task_id task, uint32_t number, struct rv_str url,
-                                struct rv_str destination, struct rv_str body)
+struct rv_notice *rv_notice_copy(const struct rv_notice *notice)
 {
-    struct rv_notice *notice = malloc(sizeof *notice + url.len + destination.len + body.len + 3);
-    if (notice == NULL)
+    size_t bytes = notice->url.len + notice->destination.len + notice->body.len +
+                   notice->traceparent.len + TEXTS;
+    struct rv_notice *copy = malloc(sizeof *copy + bytes);
+    if (copy == NULL)
         return NULL;
-    char *at = (char *)(notice + 1);
-    *notice = (struct rv_notice){.task = task, .number = number};
-    notice->url = text_put(&at, url);
-    notice->destination = text_put(&at, destination);
-    notice->body = text_put(&at, body);
-    return notice;
+    char *at = (char *)(copy + 1);
+    *copy = (struct rv_notice){.task = notice->task, .number = notice->number};
+    copy->url = text_put(&at, notice->url);
+    copy->destination = text_put(&at, notice->destination);
+    copy->body = text_put(&at, notice->body);
+    copy->traceparent = text_put(&at, notice->traceparent);
+    rv_assert(at == (char *)(copy + 1) + bytes);
+    return copy;
 }

@@ -15,12 +15,12 @@ struct rv_notice {
     struct rv_str url;
     struct rv_str destination; /* the URL's scheme, host and port */
     struct rv_str body;
-    struct rv_notice *next; /* link of whoever owns it at the time */
+    struct rv_str traceparent; /* of the body; absent: it has none */
+    struct rv_notice *next;    /* link of whoever owns it at the time */
 };
 
-/* NULL: no memory. */
-struct rv_notice *rv_notice_new(struct rv_task_id task, uint32_t number, struct rv_str url,
-                                struct rv_str destination, struct rv_str body);
+/* With its texts; NULL: no memory. */
+struct rv_notice *rv_notice_copy(const struct rv_notice *notice);
 
 /* What a sender has to tell of it. Exactly once for each, or it is taken for lost after a while. */
 struct rv_notice_result {

@@ -53,6 +53,12 @@ static struct rv_str text_put(char **to, struct rv_str text)
     return copy;
 }
 
+/* They lie behind the struct. */
+static struct rv_outbound_header *headers_of(struct outgoing *outgoing)
+{
+    return (struct rv_outbound_header *)(outgoing + 1);
+}
+
 /* One piece of memory for the struct and all of its texts. */
 static struct outgoing *outgoing_new(const struct rv_outbound_request *request)
 {
@@ -60,7 +66,7 @@ static struct outgoing *outgoing_new(const struct rv_outbound_request *request)
     if (outgoing == NULL)
         return NULL;
     outgoing->request = *request;
-    struct rv_outbound_header *headers = (struct rv_outbound_header *)(outgoing + 1);
+    struct rv_outbound_header *headers = headers_of(outgoing);
     char *to = (char *)(headers + request->headers_count);
     outgoing->method = to;
     outgoing->request.method = text_put(&to, request->method);
@@ -214,17 +220,30 @@ static void request_go(struct rv_outbound *outbound, struct outgoing *outgoing)
     request_wait(outbound, outgoing);
 }
 
+static enum rv_err target_read(struct outgoing *outgoing)
+{
+    char why[RV_TARGET_WHY_BYTES];
+    enum rv_err err = rv_target_parse(&outgoing->target, outgoing->request.url, why);
+    if (err != RV_OK)
+        snprintf(outgoing->why, sizeof outgoing->why, "%s", why);
+    return err;
+}
+
+/* Makes it one of those that are open; then what was submitted is completed and looked at. */
+static enum rv_err request_admit(struct rv_outbound *outbound, struct outgoing *outgoing)
+{
+    const struct rv_outbound_request *request = &outgoing->request;
+    RV_TRY(rv_map_put(&outbound->open, outgoing->id, 0, (uint64_t)(uintptr_t)outgoing));
+    if (request->fill != NULL)
+        RV_TRY(request->fill(request->user, headers_of(outgoing), request->headers_count));
+    RV_TRY(rv_outgoing_check(outgoing));
+    return target_read(outgoing);
+}
+
 static void request_begin(struct rv_outbound *outbound, struct outgoing *outgoing)
 {
-    char why[RV_TARGET_WHY_BYTES] = "";
-    enum rv_err err = rv_map_put(&outbound->open, outgoing->id, 0, (uint64_t)(uintptr_t)outgoing);
-    if (err == RV_OK)
-        err = rv_outgoing_check(outgoing);
-    if (err == RV_OK)
-        err = rv_target_parse(&outgoing->target, outgoing->request.url, why);
+    enum rv_err err = request_admit(outbound, outgoing);
     if (err != RV_OK) {
-        if (why[0] != '\0')
-            snprintf(outgoing->why, sizeof outgoing->why, "%s", why);
         request_end(outbound, outgoing, outcome_of(err));
         return;
     }

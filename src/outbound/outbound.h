@@ -66,6 +66,10 @@ struct rv_outbound_request {
     int64_t timeout_ms;      /* of all of it, hops included; more than 0 */
     size_t answer_bytes_max; /* of the body, after decompression */
     bool follow;             /* redirects, up to RV_OUTBOUND_HOPS_MAX */
+    /* Called at most once, on the outbound thread, before anything else: fills in values of the
+     * headers that take the thread that submits too long to make. They must live until `done`.
+     * An error ends the request (MEMORY, REFUSED, or INVALID). NULL: nothing to fill in. */
+    enum rv_err (*fill)(void *user, struct rv_outbound_header *headers, size_t count);
     void (*done)(void *user, const struct rv_outbound_answer *answer); /* the answer is borrowed */
     void *user;
 };

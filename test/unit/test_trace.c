@@ -360,6 +360,43 @@ static void each_span_has_an_id_of_its_own(void **state)
     free(spans);
 }
 
+static struct rv_str of_message(const char *body)
+{
+    return rv_trace_of_message(rv_str_of(body));
+}
+
+#define MESSAGE_HEAD                                                                               \
+    "{\"task\":\"06DWX3T9H2K4Q\",\"number\":3,\"kind\":\"processed\",\"at\":\"t\",\"state\":\"s\""
+
+static void a_message_is_sent_with_the_traceparent_in_its_head(void **state)
+{
+    (void)state;
+    assert_true(rv_str_is(of_message(MESSAGE_HEAD ",\"traceparent\":\"00-a-b-01\"}"), "00-a-b-01"));
+    assert_true(
+        rv_str_is(of_message(MESSAGE_HEAD ",\"correlationId\":\"\\\",\\\"traceparent\\\":\\\"\\\\\""
+                                          ",\"traceparent\":\"00-a-b-01\",\"output\":{}}"),
+                  "00-a-b-01"));
+    /* What a task has put out is none of its message's head. */
+    assert_null(of_message(MESSAGE_HEAD ",\"output\":{\"n\":1,\"traceparent\":\"00-c-d-01\"}}").at);
+    assert_null(of_message(MESSAGE_HEAD ",\"output\":[1,\"x\"],\"traceparent\":\"00-c-d-01\"}").at);
+    assert_null(of_message(MESSAGE_HEAD "}").at);
+    assert_null(of_message("{\"traceparent\":1}").at);
+}
+
+/* A row may be damaged: nothing behind its end is looked at. */
+static void a_message_that_was_cut_has_no_traceparent(void **state)
+{
+    (void)state;
+    static const char whole[] = MESSAGE_HEAD ",\"traceparent\":\"00-a\\\"b-01\"";
+    for (size_t len = 0; len + 1 < sizeof whole; len++) {
+        char *cut = malloc(len > 0 ? len : 1); /* a sanitizer sees what is read behind it */
+        assert_non_null(cut);
+        memcpy(cut, whole, len);
+        assert_null(rv_trace_of_message((struct rv_str){cut, len}).at);
+        free(cut);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -377,6 +414,8 @@ int main(void)
         cmocka_unit_test(a_row_without_a_trace_has_one_all_the_same),
         cmocka_unit_test(a_made_trace_depends_on_seed_and_task),
         cmocka_unit_test(each_span_has_an_id_of_its_own),
+        cmocka_unit_test(a_message_is_sent_with_the_traceparent_in_its_head),
+        cmocka_unit_test(a_message_that_was_cut_has_no_traceparent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

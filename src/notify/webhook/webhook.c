@@ -1,8 +1,8 @@
 #include "notify/webhook/webhook.h"
 
+#include "base/assert.h"
 #include "base/os/clock.h"
 #include "base/time.h"
-#include "json/json.h"
 #include "scheduler/call.h"
 
 #include <stdio.h>
@@ -15,16 +15,29 @@
 enum {
     TIMEOUT_MS = 15 * RV_SECOND_MS,
     ANSWER_BYTES_MAX = 256 * 1024, /* nobody reads it */
-    HEADERS_MAX = 6,
     ID_BYTES = RV_ID_TEXT_BYTES + 16,
     SIGNATURES_BYTES = 64 * RV_SECRETS_SIGN_MAX,
     CALL_BYTES_MAX = 4096
 };
 
-/* One on its way. */
+enum header {
+    CONTENT_TYPE,
+    USER_AGENT,
+    WEBHOOK_ID,
+    WEBHOOK_TIMESTAMP,
+    WEBHOOK_SIGNATURE,
+    TRACEPARENT, /* only if the notice has one */
+    HEADERS_MAX
+};
+
+/* One on its way. Once submitted it is the outbound thread's. */
 struct sending {
     struct rv_webhook *webhook;
     struct rv_notice *notice; /* owned */
+    char id[ID_BYTES];
+    int64_t at_s;             /* the timestamp that is signed */
+    struct rv_buf signatures; /* owned */
+    enum rv_err failed;       /* why it could not be signed */
 };
 
 /* ---- where to ---- */
@@ -80,8 +93,28 @@ static void result_tell(struct rv_webhook *webhook, const struct rv_notice_resul
 
 static void sending_end(struct sending *sending)
 {
+    rv_buf_done(&sending->signatures);
     free(sending->notice);
     free(sending);
+}
+
+static struct rv_str why_of(enum rv_err err)
+{
+    if (err == RV_ERR_REFUSED)
+        return RV_STR("there is no signing secret for this destination: add a secret to the file "
+                      "given with --webhook-secret-file, and restart the server");
+    return rv_str_of(rv_err_text(err));
+}
+
+/* It has not left. */
+static void unsent_end(struct sending *sending, enum rv_err err)
+{
+    struct rv_notice_result result = {.task = sending->notice->task,
+                                      .number = sending->notice->number,
+                                      .unsent = err != RV_ERR_REFUSED,
+                                      .why = why_of(err)};
+    result_tell(sending->webhook, &result);
+    sending_end(sending);
 }
 
 static bool status_says_alive(int status)
@@ -93,6 +126,10 @@ static bool status_says_alive(int status)
 static void webhook_answered(void *user, const struct rv_outbound_answer *answer)
 {
     struct sending *sending = user;
+    if (sending->failed != RV_OK) {
+        unsent_end(sending, sending->failed);
+        return;
+    }
     bool answered = answer->outcome == RV_OUTCOME_ANSWERED;
     int status = answer->status;
     char why[64];
@@ -113,86 +150,72 @@ static void webhook_answered(void *user, const struct rv_outbound_answer *answer
 
 /* ---- sending ---- */
 
-/* As the message itself says it. */
-static struct rv_str traceparent_of(struct rv_arena *arena, const struct rv_notice *notice)
+/* On the outbound thread: the hash goes over the whole body. */
+static enum rv_err webhook_sign(void *user, struct rv_outbound_header *headers, size_t count)
 {
-    struct rv_json message;
-    if (rv_json_parse(arena, notice->body, RV_JSON_NESTING_MAX, &message, NULL) != RV_OK)
-        return RV_STR_NONE;
-    return rv_json_str(rv_json_get(&message, RV_STR("traceparent")));
+    struct sending *sending = user;
+    const struct rv_secrets *secrets = sending->webhook->secrets;
+    const struct rv_notice *notice = sending->notice;
+    rv_assert(count > WEBHOOK_SIGNATURE);
+    rv_assert(headers[WEBHOOK_SIGNATURE].value.at == NULL);
+    rv_assert(sending->signatures.len == 0);
+    bool known = secrets != NULL &&
+                 rv_secrets_sign(secrets, notice->destination, rv_str_of(sending->id),
+                                 sending->at_s, notice->body, &sending->signatures);
+    headers[WEBHOOK_SIGNATURE].value = rv_buf_str(&sending->signatures);
+    if (!known)
+        sending->failed = RV_ERR_REFUSED;
+    else if (sending->signatures.failed != RV_OK)
+        sending->failed = RV_ERR_MEMORY;
+    return sending->failed;
 }
 
-static enum rv_err request_submit(struct rv_webhook *webhook, struct sending *sending,
-                                  struct rv_str id, struct rv_str traceparent,
-                                  struct rv_buf *signatures)
+static enum rv_err request_submit(struct sending *sending)
 {
     const struct rv_notice *notice = sending->notice;
     char timestamp[24];
-    int64_t now_s = rv_clock_wall_ms() / RV_SECOND_MS;
-    snprintf(timestamp, sizeof timestamp, "%lld", (long long)now_s);
-    bool known = webhook->secrets != NULL && rv_secrets_sign(webhook->secrets, notice->destination,
-                                                             id, now_s, notice->body, signatures);
-    if (!known || signatures->failed != RV_OK)
-        return known ? RV_ERR_MEMORY : RV_ERR_REFUSED;
+    snprintf(timestamp, sizeof timestamp, "%lld", (long long)sending->at_s);
     const struct rv_outbound_header headers[HEADERS_MAX] = {
-        {RV_STR("Content-Type"), RV_STR("application/json")},
-        {RV_STR("User-Agent"), RV_STR("reeve/" RV_VERSION)},
-        {RV_STR("webhook-id"), id},
-        {RV_STR("webhook-timestamp"), rv_str_of(timestamp)},
-        {RV_STR("webhook-signature"), rv_buf_str(signatures)},
-        {RV_STR("traceparent"), traceparent},
+        [CONTENT_TYPE] = {RV_STR("Content-Type"), RV_STR("application/json")},
+        [USER_AGENT] = {RV_STR("User-Agent"), RV_STR("reeve/" RV_VERSION)},
+        [WEBHOOK_ID] = {RV_STR("webhook-id"), rv_str_of(sending->id)},
+        [WEBHOOK_TIMESTAMP] = {RV_STR("webhook-timestamp"), rv_str_of(timestamp)},
+        [WEBHOOK_SIGNATURE] = {RV_STR("webhook-signature"), RV_STR_NONE},
+        [TRACEPARENT] = {RV_STR("traceparent"), notice->traceparent},
     };
     struct rv_outbound_request request = {
         .method = RV_STR("POST"),
         .url = notice->url,
         .headers = headers,
-        .headers_count = traceparent.len > 0 ? HEADERS_MAX : HEADERS_MAX - 1,
+        .headers_count = notice->traceparent.len > 0 ? HEADERS_MAX : TRACEPARENT,
         .body = notice->body,
         .timeout_ms = TIMEOUT_MS,
         .answer_bytes_max = ANSWER_BYTES_MAX,
+        .fill = webhook_sign,
         .done = webhook_answered,
         .user = sending,
     };
     uint64_t ignored;
-    return rv_outbound_submit(webhook->outbound, &request, &ignored);
-}
-
-static struct rv_str why_of(enum rv_err err)
-{
-    if (err == RV_ERR_REFUSED)
-        return RV_STR("there is no signing secret for this destination: add a secret to the file "
-                      "given with --webhook-secret-file, and restart the server");
-    return rv_str_of(rv_err_text(err));
+    return rv_outbound_submit(sending->webhook->outbound, &request, &ignored);
 }
 
 /* On the scheduler's thread. */
 static void webhook_send(void *self, struct rv_notice *notice)
 {
-    struct rv_webhook *webhook = self;
-    char task[RV_ID_TEXT_BYTES], id[ID_BYTES];
-    int len = snprintf(id, sizeof id, "%s.%u", rv_task_text(notice->task, task).at, notice->number);
     struct sending *sending = malloc(sizeof *sending);
     if (sending == NULL) { /* taken for lost after a while, and sent again */
         free(notice);
         return;
     }
-    *sending = (struct sending){webhook, notice};
-    struct rv_buf signatures;
-    struct rv_arena arena;
-    rv_buf_init(&signatures, SIGNATURES_BYTES);
-    rv_arena_init(&arena, 0);
-    enum rv_err err = request_submit(webhook, sending, (struct rv_str){id, (size_t)len},
-                                     traceparent_of(&arena, notice), &signatures);
-    rv_arena_done(&arena);
-    rv_buf_done(&signatures);
-    if (err == RV_OK)
-        return;
-    struct rv_notice_result result = {.task = notice->task,
-                                      .number = notice->number,
-                                      .unsent = err != RV_ERR_REFUSED,
-                                      .why = why_of(err)};
-    result_tell(webhook, &result);
-    sending_end(sending);
+    *sending = (struct sending){
+        .webhook = self, .notice = notice, .at_s = rv_clock_wall_ms() / RV_SECOND_MS};
+    char task[RV_ID_TEXT_BYTES];
+    snprintf(sending->id, sizeof sending->id, "%s.%u", rv_task_text(notice->task, task).at,
+             notice->number);
+    rv_buf_init(&sending->signatures, SIGNATURES_BYTES);
+    enum rv_err err = request_submit(sending);
+    if (err != RV_OK)
+        unsent_end(sending, err);
 }
 
 struct rv_scheduler_outlet rv_webhook_outlet(struct rv_webhook *webhook)

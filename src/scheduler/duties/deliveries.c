@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/buf.h"
 #include "base/limits.h"
+#include "core/trace.h"
 #include "notify/delivery_queue.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/batch.h"
@@ -329,7 +330,13 @@ static enum rv_err notice_prepare(struct rv_scheduler *s, const struct rv_delive
         rv_delivery_queue_forget(&s->deliveries->queue, pick->task);
     if (err != RV_OK)
         return err == RV_ERR_NOT_FOUND ? RV_OK : err;
-    *ret_notice = rv_notice_new(pick->task, pick->number, row.url, row.destination, body);
+    struct rv_notice notice = {.task = pick->task,
+                               .number = pick->number,
+                               .url = row.url,
+                               .destination = row.destination,
+                               .body = body,
+                               .traceparent = rv_trace_of_message(body)};
+    *ret_notice = rv_notice_copy(&notice);
     return *ret_notice != NULL ? RV_OK : RV_ERR_MEMORY;
 }
 
