@@ -185,7 +185,7 @@ static enum rv_err walk(struct rv_scheduler *s)
 }
 
 /* A new holder of the role knows nothing of what the one before has sent. */
-static void book_begin(struct rv_scheduler *s)
+static void queue_begin(struct rv_scheduler *s)
 {
     struct deliveries *d = s->deliveries;
     rv_delivery_queue_done(&d->queue);
@@ -359,7 +359,7 @@ static enum rv_err deliveries_plan(struct rv_scheduler *s)
     if (!at_work(s))
         return RV_OK;
     if (s->deliveries->epoch != s->supervisor.epoch)
-        book_begin(s);
+        queue_begin(s);
     enum rv_err err = walk(s);
     if (err != RV_OK || rv_delivery_queue_next_at(&s->deliveries->queue) > b->now)
         return err;
