@@ -133,14 +133,15 @@ static bool contradicted(const struct transition *t, const struct rv_step *step)
            !check_found(step, RV_FINDING_UNDONE);
 }
 
-/* The same after its undo ended by an operator's word that nothing had happened. */
+/* The same after its undo ended by an operator's word that nothing had happened, and the task had
+ * ended: perhaps in this very commit, before the reply. A reply before the end has the step undone
+ * again, and takes the operator's word from it. */
 static bool contradicts_end(const struct transition *t, const struct step_past *past,
                             const struct rv_step *step)
 {
     return first_late_done(t, step->number) != NULL && step->direction == RV_FORWARD &&
            step->undone && past->row.effect == RV_EFFECT_UNKNOWN &&
-           check_found_now(t, step, RV_FINDING_NOTHING) && !rv_task_state_open(t->task->state) &&
-           t->past->row.state == t->task->state;
+           check_found_now(t, step, RV_FINDING_NOTHING) && !rv_task_state_open(t->task->state);
 }
 
 /* An attempt of the task was live before this commit. */
