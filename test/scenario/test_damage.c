@@ -4,7 +4,7 @@
 #include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/prng.h"
-#include "order.h"
+#include "document.h"
 #include "store/sqlite/sqlite_priv.h"
 
 #include <fcntl.h>

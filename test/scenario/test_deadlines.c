@@ -1,7 +1,7 @@
 /* The DSL's own timeouts and retries, and what they leave behind (RULES 5, 6). */
 #include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

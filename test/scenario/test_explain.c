@@ -2,7 +2,7 @@
 #include "../lib/store_faults.h"
 #include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "../lib/world.h"
 #include "base/limits.h"
 #include "base/time.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

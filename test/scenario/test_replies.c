@@ -4,7 +4,7 @@
 #include "base/time.h"
 #include "core/trace.h"
 #include "notify/delivery_queue.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

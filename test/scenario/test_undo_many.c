@@ -2,7 +2,7 @@
  * (RULES 6). */
 #include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
+#include "document.h"
 
 #include "base/buf.h"
 #include "base/limits.h"
