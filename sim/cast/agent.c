@@ -15,6 +15,7 @@
 #include "sim/world/fault.h"
 #include "sim/cast/ledger.h"
 #include "sim/cast/lie.h"
+#include "sim/run/story.h"
 #include "sim/scenario/scenario.h"
 #include "sim/cast/workload.h"
 #include "sim/world/world.h"
@@ -41,6 +42,7 @@ struct job {
     int64_t effect_at; /* on the agent's clock */
     int64_t end_at;
     int64_t stop_at;
+    int64_t pause_ms; /* that its failure asks for; 0: none */
 };
 
 /* What an attempt did, though nobody heard so: its service remembers it. */
@@ -131,7 +133,7 @@ static void agent_start(struct world *w, struct agent *a)
     memset(a->lanes, 0, sizeof a->lanes);
     a->refused.count = 0;
     memset(a->jobs, 0, sizeof a->jobs);
-    world_say(w, a->name, "starts as agent %s, life %u", a->kind, a->life);
+    world_say(w, a->name, "starts as agent %s, process %u", a->kind, a->life);
     plan_turn(w, a, w->now);
 }
 
@@ -142,7 +144,10 @@ void agents_new(struct world *w)
     for (uint32_t i = 0; i < w->knobs.agents; i++) {
         struct agent *a = &w->agents[i];
         a->kind = workload_agent(i % w->knobs.kinds);
-        snprintf(a->name, sizeof a->name, "agent-%u", i);
+        if (w->scenario != NULL)
+            snprintf(a->name, sizeof a->name, "%s", a->kind);
+        else
+            snprintf(a->name, sizeof a->name, "agent-%u", i);
         agent_start(w, a);
         world_at(w, w->now + 1000 + (int64_t)i, EVENT_TROUBLE, i, 0);
     }
@@ -200,6 +205,7 @@ static void job_play(struct world *w, struct job *job, const struct rv_held_atte
     job->deed = habit.deed;
     job->zombie = habit.manner == MANNER_ZOMBIE;
     job->deaf = habit.manner == MANNER_DEAF;
+    job->pause_ms = habit.pause_ms;
     job->effect_at = from + habit.lasts_ms / 2;
     job->end_at = from + habit.lasts_ms;
     if (habit.manner == MANNER_LAST_MOMENT)
@@ -268,9 +274,10 @@ static void reply_raw(struct world *w, struct agent *a, const char *step, const 
     else
         rv_buf_printf(&body, "\"error\":{\"type\":\"changed-its-mind\",\"status\":500,"
                              "\"transient\":false,\"effect\":\"unknown\"}}]}");
-    world_say(w, a->name, "replies to %s by hand: %s", step, good ? "done" : "failed");
-    net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, TAG_RAW, "POST",
-            RV_STR("/v1/replies"), rv_buf_str(&body), RAW_WITHIN_MS);
+    world_detail(w, a->name, "replies to %s by hand: %s", step, good ? "done" : "failed");
+    struct exchange *x = net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, TAG_RAW, "POST",
+                                 RV_STR("/v1/replies"), rv_buf_str(&body), RAW_WITHIN_MS);
+    story_asked(w, a->name, x);
     rv_buf_done(&body);
 }
 
@@ -318,12 +325,14 @@ static void agent_lie(struct world *w, struct agent *a, const struct job *job)
     rv_buf_done(&body);
 }
 
-static void job_report(struct world *w, struct agent *a, rv_place place, enum deed deed)
+static void job_report(struct world *w, struct agent *a, rv_place place, enum deed deed,
+                       int64_t pause_ms)
 {
     int64_t now = clock_of(w, a);
     char output[64];
     snprintf(output, sizeof output, "{\"by\":\"%s\",\"at\":%lld}", a->name, (long long)w->now);
-    struct rv_runtime_failure failure = {.type = RV_STR("trouble"), .status = 503};
+    struct rv_runtime_failure failure = {
+        .type = RV_STR("trouble"), .status = 503, .retry_after_ms = pause_ms};
     switch (deed) {
     case DEED_DONE:
         rv_runtime_done(a->runtime, place, now, rv_str_of(output));
@@ -366,7 +375,7 @@ static void job_end(struct world *w, struct agent *a, rv_place place)
         ended.deed = DEED_BREAK_AFTER; /* nobody lies any more */
     if (ended.deed == DEED_DENY && ended.errand.has_key)
         ledger_get(w, rv_str_of(ended.errand.key))->denied = true;
-    job_report(w, a, place, ended.deed);
+    job_report(w, a, place, ended.deed, ended.pause_ms);
     if (w->healed || a->doomed)
         return;
     if (ended.deed != DEED_DONE || late)
@@ -396,7 +405,7 @@ static void job_stop(struct world *w, struct agent *a, rv_place place)
     job_uncount(w, job);
     job->used = false;
     world_say(w, a->name, "stops working on %s", job->step);
-    job_report(w, a, place, did ? DEED_BREAK_AFTER : DEED_REFUSE);
+    job_report(w, a, place, did ? DEED_BREAK_AFTER : DEED_REFUSE, 0);
 }
 
 /* ---- the driver ---- */
@@ -449,11 +458,12 @@ static void calls_send(struct world *w, struct agent *a)
         a->doomed = twist == TWIST_BEFORE || twist == TWIST_AFTER;
         if (twist == TWIST_BEFORE)
             return;
-        world_say(w, a->name, "sends %.*s %.*s", RV_STR_FMT(call.path), RV_STR_FMT(call.body));
+        world_detail(w, a->name, "sends %.*s %.*s", RV_STR_FMT(call.path), RV_STR_FMT(call.body));
         if (call.lane == RV_LANE_REPLY)
             check_sent_again(w, &a->refused, call.body, clock_of(w, a));
         a->lanes[call.lane] = net_ask(w, PEER_AGENT, (uint32_t)(a - w->agents), a->life, call.lane,
                                       "POST", call.path, call.body, call.timeout_ms);
+        story_asked(w, a->name, a->lanes[call.lane]);
     }
 }
 
@@ -543,6 +553,8 @@ void agent_answered(struct world *w, struct exchange *x)
     }
     if ((raw || x->tag == RV_LANE_REPLY) && x->status == 200)
         check_replied(w, x->body, x->answer);
+    if (raw)
+        story_answered(w, a->name, x);
     if (a->life != x->life || a->runtime == NULL || raw)
         return;
     if (x->tag == RV_LANE_REPLY && x->status == 503)
@@ -554,7 +566,8 @@ void agent_answered(struct world *w, struct exchange *x)
         agent_crash(w, a);
         return;
     }
-    world_say(w, a->name, "gets %d %.*s", x->status, RV_STR_FMT(x->answer));
+    world_detail(w, a->name, "gets %d %.*s", x->status, RV_STR_FMT(x->answer));
+    story_answered(w, a->name, x);
     rv_session_answered(rv_runtime_session(a->runtime), x->tag, clock_of(w, a), x->status,
                         x->retry_after_ms, x->answer);
     if (twist == TWIST_AFTER) {
@@ -571,7 +584,8 @@ void agent_lost(struct world *w, struct exchange *x)
     if (a->life != x->life || a->runtime == NULL || x->tag >= TAG_RAW)
         return;
     a->lanes[x->tag] = NULL;
-    world_say(w, a->name, "gets no answer on lane %u", x->tag);
+    world_detail(w, a->name, "gets no answer on lane %u", x->tag);
+    story_unanswered(w, a->name, x);
     rv_session_lost(rv_runtime_session(a->runtime), x->tag, clock_of(w, a), "simulated");
     plan_turn(w, a, w->now);
 }

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/map.h"
 #include "sim/check/check.h"
+#include "sim/run/story.h"
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/history.h"
@@ -141,12 +142,13 @@ static void arrive(struct world *w, struct flight *f)
     bool mute = !down && !refuses && fault_strikes(w, FAULT_HOOK_MUTE, actor);
     if (refuses || mute)
         fault_hits(w, refuses ? FAULT_HOOK_REFUSES : FAULT_HOOK_MUTE, f->notice->task);
-    world_say(w, "hook", "%zu %s message %u", hook,
-              down      ? "is down for"
-              : refuses ? "refuses"
-              : mute    ? "hears, and is not heard: its answer to"
-                        : "takes",
-              f->notice->number);
+    world_detail(w, "hook", "%zu %s message %u", hook,
+                 down      ? "is down for"
+                 : refuses ? "refuses"
+                 : mute    ? "hears, and is not heard: its answer to"
+                           : "takes",
+                 f->notice->number);
+    story_delivered(w, f->server, f->notice->body);
     if (!down && !refuses)
         hear(w, f->notice);
     f->result = (struct rv_notice_result){.task = f->notice->task,

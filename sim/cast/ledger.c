@@ -61,8 +61,11 @@ void ledger_apply(struct world *w, struct rv_str key, bool zombie, const char *a
 {
     struct effect *effect = ledger_get(w, key);
     effect->asked++;
-    world_say(w, agent, "effect of %.*s%s%s%s", RV_STR_FMT(key), effect->applied ? ", again" : "",
-              effect->undone ? ", refused: undone" : "", zombie ? ", after its deadline" : "");
+    world_say(w, agent, "calls its service: %.*s is %s%s", RV_STR_FMT(key),
+              effect->undone    ? "refused, it was undone"
+              : effect->applied ? "known by its idempotency key, no second effect"
+                                : "carried out",
+              zombie ? ", after the deadline" : "");
     if (effect->undone) {
         effect->refused++;
         check_effect_after_undo(w, effect, zombie);
@@ -77,8 +80,8 @@ void ledger_undo(struct world *w, struct rv_str key, const char *agent)
 {
     struct effect *effect = ledger_get(w, key);
     effect->undo_asked++;
-    world_say(w, agent, "undo of %.*s%s", RV_STR_FMT(key),
-              effect->applied ? "" : ", which never happened");
+    world_say(w, agent, "calls its service: %.*s is undone%s", RV_STR_FMT(key),
+              effect->applied ? "" : ", though it was never carried out");
     check_undo_beside_work(w, effect);
     if (!effect->undone)
         effect->undone_at = w->now;

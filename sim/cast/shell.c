@@ -93,7 +93,7 @@ static void shell_start(struct world *w, struct shell *s)
     s->up = true;
     s->life++;
     s->polls = 0;
-    world_say(w, s->name, "starts as agent %s, life %u", s->kind, s->life);
+    world_say(w, s->name, "starts as agent %s, process %u", s->kind, s->life);
     shell_poll(w, s);
 }
 

@@ -75,7 +75,7 @@ static struct workload_version *version_add(struct world *w, struct workload_wor
 {
     struct workload_version *added = &workflow->versions[workflow->versions_count++];
     *added = (struct workload_version){.version = version, .source = source};
-    world_say(w, "world", "workflow %.*s", RV_STR_FMT(source));
+    world_detail(w, "world", "workflow %.*s", RV_STR_FMT(source));
     version_load(w, added);
     return added;
 }

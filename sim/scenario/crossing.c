@@ -30,6 +30,15 @@ static const char *const twist_texts[TWIST_COUNT] = {
     [TWIST_TWICE] = "twice",
 };
 
+static const char *const twist_means[TWIST_COUNT] = {
+    [TWIST_BEFORE] = "the process dies before it",
+    [TWIST_AFTER] = "the process dies after it",
+    [TWIST_UNKNOWN_DONE] = "it is done, but the answer is lost",
+    [TWIST_UNKNOWN_NOT_DONE] = "it is lost, and nothing is done",
+    [TWIST_REFUSED] = "it is refused",
+    [TWIST_TWICE] = "it is done twice",
+};
+
 uint32_t boundary_twists(enum boundary boundary)
 {
     return twists[boundary];
@@ -93,8 +102,10 @@ enum twist crossing(struct world *w, enum boundary boundary)
         world_violate(w, "E-01", "boundary %u is \"%s\": no \"%s\" can be there", c->count,
                       texts[boundary], twist_texts[twist]);
     c->met += twist != TWIST_NONE;
-    world_say(w, "boundary", "%u %s%s%s", c->count, texts[boundary],
-              twist == TWIST_NONE ? "" : ": ", twist == TWIST_NONE ? "" : twist_texts[twist]);
+    world_detail(w, "boundary", "%u %s%s%s", c->count, texts[boundary],
+                 twist == TWIST_NONE ? "" : ": ", twist == TWIST_NONE ? "" : twist_texts[twist]);
+    if (w->story != NULL && twist != TWIST_NONE)
+        world_say(w, "FAULT", "at \"%s\": %s", texts[boundary], twist_means[twist]);
     return twist;
 }
 

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SCENARIOS_MAX = 32, PAIRED = 4, TOLD_MAX = 1000, WITHIN_S = 30 };
+enum { SCENARIOS_MAX = 32, PAIRED = 8, TOLD_MAX = 1000, WITHIN_S = 30 };
 enum { CLEAN_UNTIL_MS = 60 * 1000, PAIR_MS = 3000, PAIR_ATTEMPTS = 2 };
 
 const char enumerate_usage[] =
@@ -26,12 +26,13 @@ const char enumerate_usage[] =
     "       reeve-sim --scenario NAME [--crash K:HOW]   one of them, with its transcript; the\n"
     "                                      K-th boundary, HOW: before, after, unknown-done,\n"
     "                                      unknown-not-done, refused or twice; --crash at most\n"
-    "                                      twice\n"
+    "                                      twice; --plain: the transcript in sentences,\n"
+    "                                      without boundaries, ids and bodies\n"
     "       reeve-sim --pairs [--jobs J]   all pairs of crashes of the smallest scenarios\n"
     "                                      (./dev sim --mutant NAME plants a mistake before)\n";
 
 struct wanted {
-    bool all, pairs, canary, tap, quiet;
+    bool all, pairs, canary, tap, quiet, plain;
     uint64_t jobs;
     const struct scenario *one;
     struct crash crashes[CRASHES_MAX];
@@ -106,6 +107,8 @@ static void wanted_check(const struct wanted *o)
         complain("give one of ", "--scenarios, --scenario and --pairs", "");
     if (o->crashes_count > 0 && o->one == NULL)
         complain("", "--crash", " goes with --scenario NAME");
+    if (o->plain && o->one == NULL)
+        complain("", "--plain", " goes with --scenario NAME");
     if (o->canary && !o->all)
         complain("", "--canary", " goes with --scenarios");
     if (o->crashes_count == 2 && o->crashes[0].number >= o->crashes[1].number)
@@ -137,6 +140,8 @@ static struct wanted wanted_read(char **argv)
             o.tap = o.quiet = true;
         } else if (strcmp(option, "--quiet") == 0) {
             o.quiet = true;
+        } else if (strcmp(option, "--plain") == 0) {
+            o.plain = true;
         } else {
             complain("unknown option \"", option, "\"");
         }
@@ -243,7 +248,16 @@ static int run_one(const struct wanted *o)
         run = run_with(o->crashes, i + 1, &clean, &due);
     }
     run.transcript = o->quiet ? NULL : stdout;
+    run.plain = o->plain && !o->quiet;
+    if (run.plain)
+        printf("%s: %s\n", o->one->name, o->one->tells);
     bool passed = run_passes(&w, o->one, &crossings, &run, &ran);
+    if (run.plain && passed) {
+        printf("passed: all tasks had ended by %lld.%03lld s, after %u attempts\n",
+               (long long)(ran.over / 1000), (long long)(ran.over % 1000), ran.attempts);
+        crossings_done(&crossings);
+        return 0;
+    }
     crashes_print(o->one, o->crashes, o->crashes_count);
     printf(": %s%s%s%s, %u boundaries, %u attempts, over at %lld ms, trace %016llx\n",
            passed ? "passed" : "FAILED ", passed ? "" : w.violated, passed ? "" : ": ",

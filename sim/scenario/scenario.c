@@ -8,7 +8,9 @@
 #include "sim/check/check.h"
 #include "sim/scenario/flows.h"
 #include "sim/cast/hook.h"
+#include "sim/run/story.h"
 #include "sim/scenario/script.h"
+#include "sim/store/storage.h"
 #include "sim/world/server.h"
 #include "sim/cast/workload.h"
 #include "sim/world/world.h"
@@ -38,6 +40,10 @@ enum { AGAIN_MS = 100, BUSY_MS = 1100 + SLICE_MS, COMPLETE_BY_MS = 2000, HELD_MA
 #define RESUBMIT(number)                                                                           \
     {                                                                                              \
         .verb = VERB_RESUBMIT, .task = (number), .when = CUE_PARKED                                \
+    }
+#define SETTLE(number)                                                                             \
+    {                                                                                              \
+        .verb = VERB_SETTLE, .task = (number), .when = CUE_PARKED                                  \
     }
 #define CANCEL(number, step)                                                                       \
     {                                                                                              \
@@ -161,7 +167,8 @@ static void world_set_up(struct world *w, const struct scenario *s)
     w->scenario = s;
     w->orders = s->tasks;
     w->knobs = (struct knobs){
-        .servers = 1,
+        .servers = s->servers > 1 ? s->servers : 1,
+        .store = s->servers > 1 ? STORE_SHARED : STORE_MEMORY,
         .kinds = s->kinds,
         .agents = s->kinds,
         .down_ms = (uint32_t)s->down_ms,
@@ -190,6 +197,8 @@ void scenario_run(struct world *w, const struct scenario *s, struct crossings *c
 {
     struct world_setup setup = {.seed = SEED, .transcript = run->transcript};
     world_init(w, &setup);
+    if (run->plain)
+        story_new(w);
     crossings_begin(crossings);
     w->crossings = crossings;
     for (uint32_t i = 0; i < run->crashes_count; i++)

@@ -29,7 +29,14 @@ enum cue {
     CUE_PARKED /* the task is in error */
 };
 
-enum verb { VERB_SUBMIT, VERB_SUBMIT_OTHER, VERB_RESUBMIT, VERB_CANCEL, VERB_ABANDON };
+enum verb {
+    VERB_SUBMIT,
+    VERB_SUBMIT_OTHER,
+    VERB_RESUBMIT,
+    VERB_SETTLE, /* the step being undone was undone by hand */
+    VERB_CANCEL,
+    VERB_ABANDON
+};
 
 /* What an application or an operator does, again and again until it has an answer. */
 struct act {
@@ -56,6 +63,7 @@ struct habit {
     uint32_t until; /* ... that come before this act (from 1 on) was begun; 0: none */
     enum manner manner;
     int64_t lasts_ms; /* half of it before the effect; of a zombie: from its deadline on */
+    int64_t pause_ms; /* its failure asks for such a pause before the next attempt; 0: none */
 };
 
 /* What the services' books say about one step of one task in the end: for the undisturbed run
@@ -80,6 +88,7 @@ struct scenario {
     int64_t down_ms;  /* a crashed server is back after this time */
     int64_t spare_ms; /* beyond what is due for a crash: where attempts expire, or wait by dice */
     uint32_t spare;   /* ... attempts */
+    uint32_t servers; /* of a shared store; 0: one with a store of its own */
     uint32_t hooks;   /* webhooks: task 0 replies to the first */
     const char *flows[SCENARIO_TASKS_MAX]; /* YAML; of task 0, of task 1 */
     struct act acts[SCENARIO_ACTS_MAX];
@@ -102,6 +111,7 @@ struct run {
     int64_t until;         /* virtual time by which it has to be over */
     uint32_t attempts_max; /* in all; 0: does not matter */
     FILE *transcript;      /* NULL: nobody reads it */
+    bool plain;            /* the transcript is a story (run/story.h) */
     bool forget;           /* the canary: the services forget what they did */
 };
 

@@ -6,6 +6,7 @@
 #include "client/submit.h"
 #include "sim/cast/operator.h"
 #include "sim/check/check.h"
+#include "sim/run/story.h"
 #include "sim/cast/hook.h"
 #include "sim/cast/workload.h"
 #include "sim/world/world.h"
@@ -17,6 +18,7 @@ enum { LOOK_MS = 5, AGAIN_MS = 50, ANSWER_WITHIN_MS = 1000 };
 
 static const char *const verb_texts[] = {
     [VERB_RESUBMIT] = "resubmit",
+    [VERB_SETTLE] = "settle",
     [VERB_CANCEL] = "cancel",
     [VERB_ABANDON] = "abandon",
 };
@@ -56,6 +58,19 @@ bool script_over(struct world *w)
     return check_all_settled(w);
 }
 
+static const char *actor_of(const struct act *act)
+{
+    bool submits = act->verb == VERB_SUBMIT || act->verb == VERB_SUBMIT_OTHER;
+    return submits ? "client" : "operator";
+}
+
+static void ask(struct world *w, const struct act *act, struct rv_str target, struct rv_str body)
+{
+    struct exchange *x = net_ask(w, PEER_SCRIPT, 0, 0, act->verb, "POST", target, body,
+                                 ANSWER_WITHIN_MS);
+    story_asked(w, actor_of(act), x);
+}
+
 static void submit(struct world *w, const struct act *act)
 {
     const struct rv_str name = w->workload->workflows[act->task].name;
@@ -66,26 +81,28 @@ static void submit(struct world *w, const struct act *act)
              RV_STR_FMT(name), act->task, act->task,
              act->verb == VERB_SUBMIT_OTHER ? ",\"correlationId\":\"other\"" : "",
              reply_to.at != NULL ? ",\"replyTo\":" : "", RV_STR_FMT(reply_to));
-    world_say(w, "client", "submits order-%u%s", act->task,
-              act->verb == VERB_SUBMIT_OTHER ? " with another body" : "");
-    net_ask(w, PEER_SCRIPT, 0, 0, act->verb, "POST", RV_STR("/v1/tasks"), rv_str_of(body),
-            ANSWER_WITHIN_MS);
+    world_detail(w, "client", "submits order-%u%s", act->task,
+                 act->verb == VERB_SUBMIT_OTHER ? " with another body" : "");
+    ask(w, act, RV_STR("/v1/tasks"), rv_str_of(body));
 }
 
 static void operate(struct world *w, const struct act *act)
 {
-    const char *path = act->verb == VERB_RESUBMIT ? "resubmit" : "cancel";
-    char seeing[OPERATOR_SEEING_BYTES];
-    operator_seeing(w, w->script->tasks[act->task], "{}", seeing);
-    const char *more = act->verb == VERB_RESUBMIT  ? seeing
-                       : act->verb == VERB_ABANDON ? "{\"abandon\":true}"
-                                                   : "{}";
-    char id[RV_ID_TEXT_BYTES], target[64], body[OPERATOR_BODY_BYTES];
-    rv_task_text(w->script->tasks[act->task], id);
+    struct rv_task_id task = w->script->tasks[act->task];
+    struct task_past *past = history_task(w, task);
+    const struct step_past *undo = history_step(past, past != NULL ? past->row.open[0] : 0);
+    char settles[64], seeing[OPERATOR_SEEING_BYTES], id[RV_ID_TEXT_BYTES], target[64];
+    char body[OPERATOR_BODY_BYTES];
+    snprintf(settles, sizeof settles, "{\"step\":%u,\"finding\":\"undone\"}",
+             undo != NULL ? undo->row.undoes : 0);
+    operator_seeing(w, task, act->verb == VERB_SETTLE ? settles : "{}", seeing);
+    bool sees = act->verb == VERB_RESUBMIT || act->verb == VERB_SETTLE;
+    const char *more = sees ? seeing : act->verb == VERB_ABANDON ? "{\"abandon\":true}" : "{}";
+    const char *path = verb_texts[act->verb == VERB_ABANDON ? VERB_CANCEL : act->verb];
+    rv_task_text(task, id);
     snprintf(target, sizeof target, "/v1/tasks/%s/%s", id, path);
-    world_say(w, "operator", "%s %s", verb_texts[act->verb], id);
-    net_ask(w, PEER_SCRIPT, 0, 0, act->verb, "POST", rv_str_of(target),
-            operator_body(w, path, more, body), ANSWER_WITHIN_MS);
+    world_detail(w, "operator", "%s %s", verb_texts[act->verb], id);
+    ask(w, act, rv_str_of(target), operator_body(w, path, more, body));
 }
 
 void script_turn(struct world *w)
@@ -168,7 +185,8 @@ static void operated(struct world *w, const struct act *act, const struct exchan
 void script_answered(struct world *w, struct exchange *x)
 {
     const struct act *act = &w->scenario->acts[w->script->next];
-    world_say(w, "script", "gets %d %.*s", x->status, RV_STR_FMT(x->answer));
+    world_detail(w, "script", "gets %d %.*s", x->status, RV_STR_FMT(x->answer));
+    story_answered(w, actor_of(act), x);
     if (x->status == 503 || x->status == 429) {
         act_again(w);
         return;
@@ -182,7 +200,7 @@ void script_answered(struct world *w, struct exchange *x)
 
 void script_lost(struct world *w, struct exchange *x)
 {
-    (void)x;
-    world_say(w, "script", "gets no answer");
+    world_detail(w, "script", "gets no answer");
+    story_unanswered(w, actor_of(&w->scenario->acts[w->script->next]), x);
     act_again(w);
 }

@@ -5,6 +5,7 @@
 #include "base/limits.h"
 #include "sim/check/check.h"
 #include "sim/run/coverage.h"
+#include "sim/run/story.h"
 #include "sim/store/database.h"
 #include "sim/cast/operator.h"
 #include "sim/store/rewind.h"
@@ -392,22 +393,24 @@ static void transition_say(const struct transition *t)
     struct world *w = t->w;
     if (w->transcript == NULL)
         return;
+    story_committed(t);
     char text[RV_ID_TEXT_BYTES];
-    world_say(w, "store", "task %s revision %lld: %s%s", rv_task_text(t->task->id, text).at,
-              (long long)t->task->revision, rv_task_state_text(t->task->state),
-              t->task->cancelling ? ", cancelling" : "");
+    world_detail(w, "store", "task %s revision %lld: %s%s", rv_task_text(t->task->id, text).at,
+                 (long long)t->task->revision, rv_task_state_text(t->task->state),
+                 t->task->cancelling ? ", cancelling" : "");
     for (size_t i = 0; i < t->change->steps_count; i++) {
         const struct rv_step *s = t->change->steps[i];
-        world_say(w, "store", "step %s-%u %.*s %s%s: %s, attempt %u %s, effect %s, failures %u/%u",
-                  text, s->number, RV_STR_FMT(s->reference), s->direction == RV_UNDO ? "undo " : "",
-                  rv_step_kind_text(s->kind), rv_step_state_text(s->state), s->attempt,
-                  rv_attempt_state_text(s->attempt_state), rv_effect_text(s->effect),
-                  s->failure_count, s->round);
+        world_detail(w, "store",
+                     "step %s-%u %.*s %s%s: %s, attempt %u %s, effect %s, failures %u/%u", text,
+                     s->number, RV_STR_FMT(s->reference), s->direction == RV_UNDO ? "undo " : "",
+                     rv_step_kind_text(s->kind), rv_step_state_text(s->state), s->attempt,
+                     rv_attempt_state_text(s->attempt_state), rv_effect_text(s->effect),
+                     s->failure_count, s->round);
     }
     for (size_t i = 0; i < t->change->alerts_count; i++)
-        world_say(w, "store", "task %s alert %s: %.*s", text,
-                  rv_alert_kind_text(t->change->alerts[i].kind),
-                  RV_STR_FMT(t->change->alerts[i].message));
+        world_detail(w, "store", "task %s alert %s: %.*s", text,
+                     rv_alert_kind_text(t->change->alerts[i].kind),
+                     RV_STR_FMT(t->change->alerts[i].message));
 }
 
 void history_committed(struct world *w, struct rv_store *store, const struct rv_change *change,
@@ -471,8 +474,11 @@ void history_holds(struct world *w, uint32_t actor, int64_t epoch)
         world_violate(w, "I-10", "the supervisor's epoch went back from %lld to %lld",
                       (long long)h->held_epoch, (long long)epoch);
     check_claimed(w, h->held_by != 0 && h->held_by != holder);
-    if (h->held_by != holder)
+    if (h->held_by != holder) {
         bound_led(w);
+        world_say(w, w->servers[actor - ACTOR_SERVER].name,
+                  "takes the supervisor's role, epoch %lld", (long long)epoch);
+    }
     h->held_by = holder;
     h->held_epoch = epoch;
 }

@@ -124,7 +124,8 @@ static void request_repeat(struct world *w, const struct exchange *x, bool left)
     ghost->waits = false;
     ghost->left = left;
     plan(w, ghost, EVENT_ARRIVE);
-    if (x->peer == PEER_OPERATOR || x->peer == PEER_SCRIPT)
+    /* A copy may be copied once more (PEER_NOBODY). */
+    if (x->peer == PEER_OPERATOR || x->peer == PEER_SCRIPT || x->peer == PEER_NOBODY)
         check_command_repeated(w, x->body);
     ghost->peer = PEER_NOBODY;
 }

@@ -318,7 +318,9 @@ static void batch_run(void *self)
         return; /* whoever killed it sees to the rest */
     storage_check_batch(w, err);
     if (storage_dead(w) || !server_goes_on(err)) {
-        server_kill(s, storage_dead(w) ? "dies at its disk" : rv_err_text(err));
+        server_kill(s, crossing_dead(s)  ? "dies"
+                       : storage_dead(w) ? "dies at its disk"
+                                         : rv_err_text(err));
         return;
     }
     if (w->violated != NULL)
@@ -400,7 +402,7 @@ static void log_write(void *self, enum rv_log_level level, const char *event, st
 {
     struct server *s = self;
     (void)level;
-    world_say(s->world, s->name, "%s %.*s", event, RV_STR_FMT(fields));
+    world_detail(s->world, s->name, "%s %.*s", event, RV_STR_FMT(fields));
     check_no_secret(s->world, fields, "the log");
     if (strcmp(event, "history-lost") == 0)
         tap_alarmed(s);

@@ -21,6 +21,7 @@
 #include "sim/world/server.h"
 #include "sim/cast/shell.h"
 #include "sim/store/storage.h"
+#include "sim/run/story.h"
 #include "sim/run/with.h"
 #include "sim/cast/workload.h"
 #include "sim/world/wire.h"
@@ -33,7 +34,8 @@
 enum {
     EVENTS_MAX = 5000000,
     SETTLE_MS = 10 * 60 * 1000, /* once healed, every task is settled within this time */
-    LISTS_WITHIN_MS = 1000
+    LISTS_WITHIN_MS = 1000,
+    STORY_BYTES = 4096 /* of a line of a story */
 };
 
 /* ---- what actors use ---- */
@@ -70,16 +72,39 @@ int64_t world_spread(struct world *w, unsigned stream, int64_t mean_ms)
     return spread(&w->dice[stream], mean_ms);
 }
 
+static void line(struct world *w, const char *actor, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
+static void line(struct world *w, const char *actor, const char *format, va_list args)
+{
+    char text[STORY_BYTES];
+    if (w->story != NULL) {
+        vsnprintf(text, sizeof text, format, args);
+        story_line(w, actor, text);
+        return;
+    }
+    fprintf(w->transcript, "%9lld.%03lld %-10s ", (long long)(w->now / 1000),
+            (long long)(w->now % 1000), actor);
+    vfprintf(w->transcript, format, args);
+    fputc('\n', w->transcript);
+}
+
 void world_say(struct world *w, const char *actor, const char *format, ...)
 {
     if (w->transcript == NULL)
         return;
     va_list args;
     va_start(args, format);
-    fprintf(w->transcript, "%9lld.%03lld %-10s ", (long long)(w->now / 1000),
-            (long long)(w->now % 1000), actor);
-    vfprintf(w->transcript, format, args);
-    fputc('\n', w->transcript);
+    line(w, actor, format, args);
+    va_end(args);
+}
+
+void world_detail(struct world *w, const char *actor, const char *format, ...)
+{
+    if (w->transcript == NULL || w->story != NULL)
+        return;
+    va_list args;
+    va_start(args, format);
+    line(w, actor, format, args);
     va_end(args);
 }
 
@@ -389,6 +414,7 @@ void world_free(struct world *w)
     said_free(w);
     ledger_free(w);
     faults_free(w);
+    story_free(w);
     free(w->partitions);
     wire_free(w->wire);
     free(w->net->all);

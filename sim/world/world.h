@@ -92,6 +92,7 @@ struct crossings;
 struct hooks;
 struct outbox;
 struct relays;
+struct story;
 
 /* What makes a world: the seed, and what is to be otherwise than the seed says. */
 struct world_setup {
@@ -149,6 +150,7 @@ struct world {
     uint32_t orders;                 /* to be submitted, by all clients */
     uint32_t orders_anew;            /* that were taken twice, since their keys were forgotten */
     FILE *transcript;                /* borrowed; NULL: nobody reads it */
+    struct story *story;             /* the transcript is one (run/story.h); NULL: it is not */
     const char *violated;            /* the invariant, or NULL */
     char detail[512];
     struct rv_task_id concerned; /* the task that is looked at; 0: none in particular */
@@ -177,6 +179,9 @@ int64_t spread(struct rv_prng *dice, int64_t mean_ms);
 
 /* A line of the transcript. */
 void world_say(struct world *w, const char *actor, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* ... that a story (run/story.h) leaves out. */
+void world_detail(struct world *w, const char *actor, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Makes the number part of the trace. */
 void world_trace(struct world *w, uint64_t number);

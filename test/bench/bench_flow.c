@@ -1,5 +1,6 @@
 /* What a move of a task costs: nanoseconds for each rv_flow_complete of the shop's order, for a try
  * with inputs of 1 KB, and for an inline step. The best of some rounds. */
+#include "../lib/workflow.h"
 #include "base/limits.h"
 #include "workflow/flow.h"
 #include "yaml/yaml.h"
@@ -9,36 +10,6 @@
 #include <time.h>
 
 enum { ROUNDS = 9, RUNS = 20000, FRAMES_BYTES = 16 * 1024 };
-
-static const char order[] =
-    "document: {dsl: '1.0.3', namespace: shop, name: order, version: '1.0.0'}\n"
-    "do:\n"
-    "- reserveStock:\n"
-    "    call: inventory\n"
-    "    with: {operation: reserve, order: '${ .order }', sku: '${ .sku }', quantity: '${ "
-    ".quantity }'}\n"
-    "    output: {as: '$input + {reservation: .id}'}\n"
-    "- charge:\n"
-    "    call: payment\n"
-    "    with: {operation: charge, order: '${ .order }', amount: '${ .quantity * .price }'}\n"
-    "    output: {as: '$input + {charge: .id}'}\n"
-    "- ship:\n"
-    "    call: shipping\n"
-    "    with: {operation: ship, order: '${ .order }', sku: '${ .sku }', to: '${ .address.city "
-    "}'}\n";
-
-static const char tried[] =
-    "document: {dsl: '1.0.3', namespace: shop, name: order, version: '1.0.0'}\n"
-    "do:\n"
-    "- t:\n"
-    "    try: [{a: {call: x}}, {b: {call: y}}]\n"
-    "    catch: {retry: {delay: PT1S}}\n";
-
-static const char inlined[] =
-    "document: {dsl: '1.0.3', namespace: shop, name: order, version: '1.0.0'}\n"
-    "do:\n"
-    "- s: {set: '${ {n: (.n + 1)} }'}\n"
-    "- c: {switch: [{more: {when: .n < 100, then: s}}]}\n";
 
 static double seconds(void)
 {
@@ -123,11 +94,11 @@ int main(void)
     memset(pad, 'x', sizeof pad - 1);
     pad[sizeof pad - 1] = '\0';
     snprintf(large, sizeof large, "{\"order\":\"o\",\"pad\":\"%s\"}", pad);
-    measure("order, each move", order,
+    measure("order, each move", workflow_file("bench/order"),
             "{\"order\":\"o-1\",\"sku\":\"SKU-00017\",\"quantity\":3,\"price\":12.50,"
             "\"address\":{\"name\":\"A. Customer\",\"city\":\"Berlin\",\"street\":\"x 7\"}}",
             0);
-    measure("try with 1 KB of input, each move", tried, large, 0);
-    measure("inline step (set, switch)", inlined, "{\"n\":0}", 200);
+    measure("try with 1 KB of input, each move", workflow_file("bench/try"), large, 0);
+    measure("inline step (set, switch)", workflow_file("bench/inline"), "{\"n\":0}", 200);
     return 0;
 }

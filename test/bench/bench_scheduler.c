@@ -2,6 +2,7 @@
  * the same beside an agent that has named so many targets as down; then for some seconds in smaller
  * batches beside a backlog of tasks that have ended, in turns without the retention rule and with
  * it. */
+#include "../lib/workflow.h"
 #include "base/os/clock.h"
 #include "json/json.h"
 #include "scheduler/scheduler.h"
@@ -39,16 +40,6 @@ struct load {
 static char folder[] = "/var/tmp/bench-scheduler-XXXXXX";
 static const char path[] = "bench.db";
 static int64_t lasted_us[TIMED_MAX]; /* submissions */
-
-static const char text[] =
-    "document: {dsl: '1.0.3', namespace: bench, name: three, version: '1.0.0'}\n"
-    "do:\n"
-    "  - reserveStock: {call: bench, with: {orderId: '${ $workflow.input.orderId }'},"
-    " metadata: {reeve: {compensate: none}}}\n"
-    "  - chargePayment: {call: bench, with: {orderId: '${ $workflow.input.orderId }'},"
-    " metadata: {reeve: {compensate: none}}}\n"
-    "  - shipOrder: {call: bench, with: {orderId: '${ $workflow.input.orderId }'},"
-    " metadata: {reeve: {compensate: none}}}\n";
 
 static struct rv_scheduler *scheduler;
 static uint64_t serial;
@@ -109,7 +100,8 @@ static void publish(void)
     struct rv_yaml_fault where;
     struct rv_buf source;
     rv_buf_init(&source, 100000);
-    if (rv_yaml_parse(&call->arena, rv_str_of(text), sizeof text, &document, &where) != RV_OK)
+    struct rv_str text = rv_str_of(workflow_file("bench/three"));
+    if (rv_yaml_parse(&call->arena, text, text.len + 1, &document, &where) != RV_OK)
         abort();
     rv_json_write_canonical(&source, &document);
     call->u.publish.row = (struct rv_workflow_row){.space = RV_STR("bench"),

@@ -6,6 +6,7 @@
  * tasks, and replies. The server is killed after a random number of acknowledgements and started
  * again on its store. In the end every acknowledged task must have ended, and every acknowledged
  * reply must be what its step recorded. */
+#include "../lib/workflow.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/limits.h"
@@ -28,14 +29,6 @@
 #include <unistd.h>
 
 enum { ACKS_BETWEEN_MAX = 400, SUBMIT_TASKS = 5, START_MS_MAX = 20000, END_MS_MAX = 60000 };
-
-static const char definition[] =
-    "document: {dsl: '1.0.3', namespace: crash, name: two, version: '1.0.0'}\n"
-    "do:\n"
-    "  - one: {call: crasher, with: {n: '${ .n }'}, output: {as: '{n: .n}'},"
-    " metadata: {reeve: {completeBy: PT2S, failures: {threshold: 1000, delay: PT0.01S}}}}\n"
-    "  - two: {call: crasher, with: {n: '${ .n }'},"
-    " metadata: {reeve: {completeBy: PT2S, failures: {threshold: 1000, delay: PT0.01S}}}}\n";
 
 struct crash {
     char dir[64];
@@ -351,7 +344,7 @@ static void publish(const struct crash *c)
     struct rv_answer answer;
     struct rv_call call = {.method = "PUT",
                            .path = "/v1/workflows",
-                           .body = definition,
+                           .body = workflow_file("crash/two"),
                            .content_type = "application/yaml"};
     if (rv_client_request(client, &call, &answer) != RV_RESULT_OK) {
         printf("# %s\n", rv_client_error(client));

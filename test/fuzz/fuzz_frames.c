@@ -1,30 +1,11 @@
 /* Any bytes as frames of a definition that has everything: CORRUPT, or a stop; never a crash. The
  * first byte chooses the move. */
+#include "../lib/workflow.h"
 #include "base/assert.h"
 #include "base/limits.h"
 #include "workflow/definition.h"
 #include "workflow/flow.h"
 #include "yaml/yaml.h"
-
-static const char source[] =
-    "document: {dsl: '1.0.3', namespace: a, name: b, version: '1.0.0'}\n"
-    "timeout: {after: PT1H}\n"
-    "do:\n"
-    "- t:\n"
-    "    try:\n"
-    "    - a: {call: x, with: {v: '${ .v }'}, timeout: {after: PT1M}}\n"
-    "    - s: {switch: [{c: {when: '.again', then: a}}]}\n"
-    "    - w: {wait: PT5S, output: {as: '{i: $input, r: $task.input, t: $task.startedAt}'}}\n"
-    "    - d:\n"
-    "        do: [{b: {call: y, export: {as: '$task.input'}, metadata: {reeve: {compensate:\n"
-    "          [{u: {call: z, with: {k: '${ $undo }'}}}]}}}}]\n"
-    "        output: {as: '[$input, .]'}\n"
-    "    catch:\n"
-    "      when: '$error.status > 1'\n"
-    "      retry: {delay: PT1S, limit: {attempt: {count: 3, duration: PT9S}}}\n"
-    "      do: [{f: {call: x, with: {e: '${ $error }'}}}]\n"
-    "    output: {as: '{t: $task.name, i: $input}'}\n"
-    "- z: {raise: {error: {type: x, status: 1}}}\n";
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -37,9 +18,9 @@ static const struct rv_definition *load(void)
         struct rv_json document;
         struct rv_yaml_fault fault;
         struct rv_definition_fault why;
+        struct rv_str yaml = rv_str_of(workflow_file("fuzz/frames"));
         rv_arena_init(&arena, 0);
-        rv_assert(rv_yaml_parse(&arena, rv_str_of(source), sizeof source, &document, &fault) ==
-                  RV_OK);
+        rv_assert(rv_yaml_parse(&arena, yaml, yaml.len + 1, &document, &fault) == RV_OK);
         rv_assert(rv_definition_load(&arena, &document, &definition, &why) == RV_OK);
     }
     return definition;

@@ -1,7 +1,7 @@
 /* Calls and the API keys that they came with, once a key is revoked or the first one is made. */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "core/api_key.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,7 @@ static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     *state = &w;
     return 0;
 }

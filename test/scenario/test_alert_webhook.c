@@ -2,7 +2,7 @@
  * calls once. */
 #include "../lib/hooks.h"
 #include "base/time.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

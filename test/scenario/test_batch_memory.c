@@ -1,9 +1,9 @@
 /* Rows of many large tasks: a batch loads a bounded number of bytes, and takes fewer where the
  * machine has little memory. A task that never fits is parked alone (RULES 11). */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,14 +21,6 @@ enum { TASKS = 60, TEXT_BYTES = 70 * 1000, BATCH_BYTES = 64 * 1024, LOADS_MAX = 
 /* The row of a task has its input as submitted, that of its step has it as the data of control. */
 static const uint64_t task_bytes = 2 * (uint64_t)TEXT_BYTES;
 
-/* Wait, and then need little of their input. */
-static const char *const waits =
-    DOCUMENT("waits") "do:\n"
-                      "  - pause: {wait: PT30S}\n"
-                      "  - a: {call: agent, with: {n: 1}, metadata: {reeve: {completeBy: PT60S, "
-                      "compensate: none}}}\n"
-                      "  - b: {set: {n: 1}}\n";
-
 struct stage {
     struct world w;
     struct store_faults faults;
@@ -43,7 +35,7 @@ static int open_stage(void **state)
     world_open_faulty(&stage->w, &stage->faults);
     stage->w.batch_bytes_max = BATCH_BYTES;
     world_restart(&stage->w, 1);
-    world_publish(&stage->w, waits);
+    world_publish(&stage->w, workflow_file("batch_memory/waits"));
     stage->input = malloc(TEXT_BYTES + 100);
     assert_non_null(stage->input);
     snprintf(stage->input, TEXT_BYTES + 100, "{\"text\":\"%*s\"}", (int)TEXT_BYTES, "");
@@ -295,7 +287,7 @@ static void a_large_error_that_ends_a_wait_is_counted(void **state)
     snprintf(error, BIG + 64, "{\"type\":\"x\",\"title\":\"%*s\"}", (int)BIG, "");
     struct rv_reply big = {.effect = RV_EFFECT_NONE, .error = rv_str_of(error)};
     struct rv_reply little = {.effect = RV_EFFECT_NONE, .error = RV_STR("{\"type\":\"y\"}")};
-    world_publish(w, ORDER);
+    world_publish(w, workflow_file("order"));
     for (int undo = 0; undo <= 1; undo++) {
         struct rv_task_id task = world_submit(w, "order", "{}");
         assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);

@@ -1,7 +1,8 @@
 /* Much at once: limits are told, and what is within them comes to its end (RULES 11). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,20 +15,13 @@
 
 static const char *const waits = DOCUMENT("waits") "do:\n  - pause: {wait: PT5S}\n";
 
-/* Two thousand steps without an agent. */
-static const char *const counts =
-    DOCUMENT("counts") "do:\n"
-                       "  - first: {set: {n: 1}}\n"
-                       "  - add: {set: {n: '${ .n + 1 }'}}\n"
-                       "  - again: {switch: [{more: {when: '.n < 1000', then: add}}]}\n";
-
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     world_publish(&w, waits);
-    world_publish(&w, counts);
+    world_publish(&w, workflow_file("bounds/counts"));
     *state = &w;
     return 0;
 }
@@ -91,13 +85,7 @@ static void heavy_replies_take_turns(void **state)
 {
     enum { REPLIES = 12 };
     struct world *w = *state;
-    world_publish(
-        w,
-        DOCUMENT("then-counts") "do:\n"
-                                "  - ask: {call: agent}\n"
-                                "  - first: {set: {n: 1}}\n"
-                                "  - add: {set: {n: '${ .n + 1 }'}}\n"
-                                "  - again: {switch: [{more: {when: '.n < 1000', then: add}}]}\n");
+    world_publish(w, workflow_file("bounds/then-counts"));
     struct rv_call *tasks = submit_many(w, "then-counts", REPLIES);
     struct rv_call *poll = world_poll(w, "agent", "i1", REPLIES);
     assert_int_equal(poll->u.poll.requests_count, REPLIES);

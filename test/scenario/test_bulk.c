@@ -1,9 +1,10 @@
 /* Selections of tasks, and one command for each of their tasks: so many a second, each once
  * whatever crashes, judged as the command for one task is. */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/time.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,20 +17,12 @@
 enum { TASKS = 12, RATE = 8 };
 enum { ROLE_RENEWAL_MS = 4000 }; /* after that long the next batch renews the role */
 
-/* Fails for good at once; an operator decides. */
-static const char *const parked =
-    DOCUMENT("parked") "do:\n"
-                       "  - a:\n"
-                       "      call: one\n"
-                       "      metadata: {reeve: {completeBy: PT10S, compensate: none,"
-                       " failures: {threshold: 1, rounds: 0, then: error}}}\n";
-
 static struct rv_task_id tasks[TASKS];
 
 /* All tasks in error. */
 static void park_tasks(struct world *w)
 {
-    world_publish(w, parked);
+    world_publish(w, workflow_file("bulk/parked"));
     for (int i = 0; i < TASKS; i++)
         tasks[i] = world_submit(w, "parked", "{}");
     struct rv_call *poll = world_poll(w, "one", "i1", TASKS);
@@ -634,12 +627,7 @@ static void a_task_that_cannot_be_undone_is_refused(void **state)
 static void commands_that_take_long_to_decide_come_to_their_end(void **state)
 {
     struct world *w = *state;
-    world_publish(w, DOCUMENT("long") "do:\n"
-                                      "  - a:\n"
-                                      "      call: two\n"
-                                      "      metadata: {reeve: {compensate: [{back: {call: back, "
-                                      "with: {n: '${ [range(60000)] | length }'}}}]}}\n"
-                                      "  - b: {call: three}\n");
+    world_publish(w, workflow_file("bulk/long"));
     struct rv_task_id all[TASKS];
     for (int i = 0; i < TASKS; i++)
         all[i] = world_submit(w, "long", "{}");

@@ -1,11 +1,11 @@
 /* Open circuits: per agent and target, one probe, no failure counted, nothing kept for ever
  * (RULES 5). */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
 #include "dispatch/agents.h"
 #include "dispatch/kind.h"
-#include "order.h"
 #include "scheduler/batch/state.h"
 
 #include <setjmp.h>
@@ -22,7 +22,7 @@ static int open_world(void **state)
     static struct world w;
     faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
     world_open_faulty(&w, &faults);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     *state = &w;
     return 0;
 }

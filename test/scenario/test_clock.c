@@ -1,8 +1,8 @@
 /* A wall clock that is set ahead and back (RULES 9): time goes on evenly, nothing is due at once,
  * nothing stands, and an operator is called. */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/time.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@ static int open_world(void **state)
     struct world *w = malloc(sizeof *w);
     *state = w;
     world_open(w);
-    world_publish(w, ORDER);
+    world_publish(w, workflow_file("order"));
     return 0;
 }
 

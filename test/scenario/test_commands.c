@@ -1,9 +1,10 @@
 /* What applications, operators and authors ask for: publication, submission, resubmission, pages;
  * and what they hear when the store or the definition does not let them (RULES 1, 6, 11). */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,29 +16,6 @@
 #include <cmocka.h>
 
 static struct store_faults faults;
-
-/* The second compensation fails outside of a call, if the first one says so. */
-static const char *const fragile =
-    DOCUMENT("fragile") "do:\n"
-                        "  - a:\n"
-                        "      call: one\n"
-                        "      metadata: {reeve: {failures: {threshold: 1, rounds: 0},\n"
-                        "        compensate: [{undoA: {call: one, with: {undo: a}}},\n"
-                        "          {check: {if: '.bad', raise: {error:"
-                        " {type: x, status: 409, title: undone badly}}}}]}}\n"
-                        "  - b: {call: two, metadata: {reeve: {compensate: none}}}\n";
-
-/* Forty calls that need no undo, one after the other. */
-static const char *const chain =
-    DOCUMENT("chain") "do:\n"
-                      "  - first: {set: {n: 1}}\n"
-                      "  - work:\n"
-                      "      call: one\n"
-                      "      input: {from: '{n: .n}'}\n"
-                      "      output: {as: '{n: ($input.n + 1)}'}\n"
-                      "      metadata: {reeve: {compensate: none}}\n"
-                      "  - again: {switch: [{more: {when: '.n <= 40', then: work}}]}\n"
-                      "  - last: {call: two, metadata: {reeve: {compensate: none}}}\n";
 
 /* The delay doubles, but never beyond the cool-down. */
 static const char *const patient =
@@ -55,9 +33,9 @@ static int open_world(void **state)
     static struct world w;
     faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
     world_open_faulty(&w, &faults);
-    world_publish(&w, ORDER);
-    world_publish(&w, fragile);
-    world_publish(&w, chain);
+    world_publish(&w, workflow_file("order"));
+    world_publish(&w, workflow_file("commands/fragile"));
+    world_publish(&w, workflow_file("commands/chain"));
     world_publish(&w, patient);
     world_publish(&w, remembers);
     *state = &w;

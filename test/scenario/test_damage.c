@@ -1,9 +1,10 @@
 /* F-53: rows of a SQLite store that somebody has edited by hand, and bits that have flipped. The
  * task whose row is hit is parked or goes on, the others come to their end; nothing ends the
  * process but a page that cannot be read. */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/prng.h"
-#include "order.h"
+#include "document.h"
 #include "store/sqlite/sqlite_priv.h"
 
 #include <fcntl.h>
@@ -28,13 +29,6 @@ enum { PENDING, TAKEN, HALF, PROCESSED, UNDONE, REVOKED, FAILED, LATE, WAITS, PA
 static const char *const parks = DOCUMENT("parks") "do:\n"
                                                    "  - a: {call: one, metadata: {reeve: {failures:"
                                                    " {threshold: 1, rounds: 0, then: error}}}}\n";
-static const char *const waits =
-    DOCUMENT("waits") "do:\n"
-                      "  - t:\n"
-                      "      try: [{a: {call: one}}, {pause: {wait: PT5S}}]\n"
-                      "      catch: {errors: {with: {status: 500}}, retry: {delay: PT1S}}\n"
-                      "      timeout: {after: PT1H}\n";
-
 static struct {
     char directory[PATH_BYTES - 32];
     char base[PATH_BYTES]; /* undamaged */
@@ -129,9 +123,9 @@ static int base_make(void **state)
     snprintf(store.base, sizeof store.base, "%s/base.db", store.directory);
     snprintf(store.path, sizeof store.path, "%s/base.db", store.directory);
     open_at(&w, START_AT, false);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     world_publish(&w, parks);
-    world_publish(&w, waits);
+    world_publish(&w, workflow_file("damage/waits"));
     base_tasks(&w);
     store.now = w.now;
     world_close(&w);
@@ -411,15 +405,6 @@ static void what_cannot_be_read_is_parked_until_it_is_mended(void **state)
     world_close(w);
 }
 
-static const char *const goes_past =
-    DOCUMENT("past") "do:\n"
-                     "  - t:\n"
-                     "      try:\n"
-                     "        - a: {call: one, metadata: {reeve: {completeBy: PT2S, failures:"
-                     " {threshold: 1, rounds: 0}, compensate: none}}}\n"
-                     "      catch: {as: e, do: [{c: {set: {x: 1}}}]}\n"
-                     "  - b: {call: two, metadata: {reeve: {compensate: none}}}\n";
-
 /* What is damaged is the step at which the task stands, not the one of which the reply tells. */
 static void a_late_done_is_kept_beside_a_damaged_step(void **state)
 {
@@ -432,7 +417,7 @@ static void a_late_done_is_kept_beside_a_damaged_step(void **state)
         file_remove(store.path);
         file_copy(store.base, store.path);
         open_at(w, store.now + 10, false);
-        world_publish(w, goes_past);
+        world_publish(w, workflow_file("damage/goes-past"));
         struct rv_task_id task = world_submit(w, "past", "{}");
         struct rv_assignment request = world_take(w, "one", "i1");
         world_pass(w, 3000);
@@ -462,7 +447,7 @@ static void a_damaged_step_blocks_no_other_reply(void **state)
     struct rv_lease_item leases[2];
     file_remove(store.path);
     open_at(w, START_AT, false);
-    world_publish(w, ORDER);
+    world_publish(w, workflow_file("order"));
     struct rv_task_id good = world_submit(w, "order", "{}"), bad = world_submit(w, "order", "{}");
     const struct rv_call *poll = world_poll(w, "inventory", "i1", 2);
     assert_int_equal(poll->u.poll.requests_count, 2);

@@ -1,6 +1,7 @@
 /* A target that stays dead: what was tried and failed counts, what was not tried waits in its place
  * in line, and the operator hears of the target (RULES 5). */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
 #include "core/decide.h"
@@ -14,16 +15,6 @@
 
 #include <cmocka.h>
 
-#define DEAD                                                                                       \
-    "document: {dsl: '1.0.3', namespace: shop, name: dead, version: '1.0.0'}\n"                    \
-    "do:\n"                                                                                        \
-    "  - ask:\n"                                                                                   \
-    "      call: inventory\n"                                                                      \
-    "      metadata:\n"                                                                            \
-    "        reeve:\n"                                                                             \
-    "          completeBy: PT10S\n"                                                                \
-    "          failures: {threshold: 1, rounds: 0, then: error}\n"
-
 static struct store_faults faults;
 
 static int open_world(void **state)
@@ -31,7 +22,7 @@ static int open_world(void **state)
     static struct world w;
     faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
     world_open_faulty(&w, &faults);
-    world_publish(&w, DEAD);
+    world_publish(&w, workflow_file("dead_targets/dead"));
     *state = &w;
     return 0;
 }
@@ -185,11 +176,7 @@ static void the_alert_names_the_target(void **state)
 static void a_remote_word_has_a_bound(void **state)
 {
     struct world *w = *state;
-    world_publish(w, "document: {dsl: '1.0.3', namespace: shop, name: twice, version: '1.0.0'}\n"
-                     "do:\n"
-                     "  - ask:\n"
-                     "      call: inventory\n"
-                     "      metadata: {reeve: {completeBy: PT10S, failures: {threshold: 2}}}\n");
+    world_publish(w, workflow_file("dead_targets/twice"));
     struct rv_task_id task = world_submit(w, "twice", "{}");
     struct rv_reply later = {
         .error = RV_STR("{\"type\":\"later\"}"), .transient = true, .retry_after_ms = YEARS_MS};
@@ -402,11 +389,7 @@ static void a_circuit_that_nobody_waits_for_is_over(void **state)
 static void each_attempt_has_its_own_error_and_effect(void **state)
 {
     struct world *w = *state;
-    world_publish(w, "document: {dsl: '1.0.3', namespace: shop, name: twice, version: '1.0.0'}\n"
-                     "do:\n"
-                     "  - ask:\n"
-                     "      call: inventory\n"
-                     "      metadata: {reeve: {completeBy: PT10S, failures: {threshold: 3}}}\n");
+    world_publish(w, workflow_file("dead_targets/each-attempt-has-its-own-error-and-e-2"));
     struct rv_task_id task = world_submit(w, "twice", "{}");
     assert_int_equal(world_fail(w, world_take(w, "inventory", "i1"), true, RV_EFFECT_UNKNOWN), 200);
     world_pass(w, 60000);

@@ -1,6 +1,7 @@
 /* The DSL's own timeouts and retries, and what they leave behind (RULES 5, 6). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,114 +11,21 @@
 
 #include <cmocka.h>
 
-#define QUICK "completeBy: PT10S, failures: {threshold: 1, rounds: 0}"
-
-/* The timeout stands on the scope around the call. */
-static const char *const scoped =
-    DOCUMENT("scoped") "do:\n"
-                       "  - outer:\n"
-                       "      timeout: {after: PT5S}\n"
-                       "      do:\n"
-                       "        - a:\n"
-                       "            call: one\n"
-                       "            metadata: {reeve: {" QUICK
-                       ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n";
-
-/* The timeout stands on the workflow. */
-static const char *const whole =
-    DOCUMENT("whole") "timeout: {after: PT5S}\n"
-                      "do:\n"
-                      "  - a:\n"
-                      "      call: one\n"
-                      "      metadata: {reeve: {" QUICK
-                      ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n";
-
-/* Around a wait. */
-static const char *const waits = DOCUMENT("waits") "do:\n"
-                                                   "  - outer:\n"
-                                                   "      timeout: {after: PT6S}\n"
-                                                   "      do: [{w: {wait: PT10S}}]\n";
-
-/* Around a call and a wait, and caught. */
-static const char *const caught =
-    DOCUMENT("caught") "do:\n"
-                       "  - t:\n"
-                       "      try:\n"
-                       "        - a: {call: one, timeout: {after: PT5S},"
-                       " metadata: {reeve: {compensate: none}}}\n"
-                       "      catch: {do: [{no: {set: {x: 1}}}]}\n"
-                       "  - u:\n"
-                       "      try: [{w: {wait: PT1M, timeout: {after: PT5S}}}]\n"
-                       "      catch: {do: [{no: {set: {x: 2}}}]}\n"
-                       "  - v:\n"
-                       "      try: [{b: {call: one, timeout: {after: PT5S},"
-                       " metadata: {reeve: {compensate: none}}}}]\n"
-                       "      catch: {do: [{no: {set: {x: 3}}}]}\n";
-
-/* On the call itself; an operator decides. */
-static const char *const own =
-    DOCUMENT("own") "do:\n"
-                    "  - a:\n"
-                    "      call: one\n"
-                    "      timeout: {after: PT5S}\n"
-                    "      metadata: {reeve: {completeBy: PT10S,"
-                    " failures: {threshold: 1, rounds: 0, then: error}}}\n";
-
-/* The error is taken and tried again, and what it left is undone later. */
-static const char *const retried =
-    DOCUMENT("retried") "do:\n"
-                        "  - t:\n"
-                        "      try:\n"
-                        "        - a:\n"
-                        "            call: one\n"
-                        "            metadata: {reeve: {" QUICK
-                        ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n"
-                        "        - b:\n"
-                        "            call: two\n"
-                        "            metadata: {reeve: {" QUICK ", compensate: none}}\n"
-                        "      catch:\n"
-                        "        errors: {with: {status: 500}}\n"
-                        "        retry: {delay: PT3S, limit: {attempt: {count: 1}}}\n";
-
-/* Each run of the try reserves anew and charges for what it has reserved. */
-static const char *const reserving = DOCUMENT(
-    "reserving") "do:\n"
-                 "  - t:\n"
-                 "      try:\n"
-                 "        - reserve: {call: one, metadata: {reeve: {compensate: none}}}\n"
-                 "        - charge:\n"
-                 "            call: two\n"
-                 "            with: {of: '${ .r }'}\n"
-                 "            metadata: {reeve: {" QUICK
-                 ", compensate: [{refund: {call: two, with: {key: "
-                 "'${ $undo.idempotencyKey }', of: '${ $undo.input.of }'}}}]}}\n"
-                 "      catch:\n"
-                 "        errors: {with: {status: 500}}\n"
-                 "        retry: {delay: PT3S, limit: {attempt: {count: 3}}}\n"
-                 "  - last: {call: one, metadata: {reeve: {" QUICK ", compensate: none}}}\n";
-
-/* What nobody takes in time waits anew. */
-static const char *const anew =
-    DOCUMENT("anew") "do:\n"
-                     "  - t:\n"
-                     "      try: [{a: {call: one, timeout: {after: PT2S}}}]\n"
-                     "      catch: {errors: {with: {status: 408}}, retry: {limit: {attempt:"
-                     " {count: 5}}}}\n";
 static const char *const plain = DOCUMENT("plain") "do:\n  - a: {call: one}\n";
 
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
-    world_publish(&w, scoped);
-    world_publish(&w, whole);
-    world_publish(&w, own);
-    world_publish(&w, waits);
-    world_publish(&w, caught);
-    world_publish(&w, retried);
-    world_publish(&w, reserving);
-    world_publish(&w, anew);
+    world_publish(&w, workflow_file("order"));
+    world_publish(&w, workflow_file("deadlines/scoped"));
+    world_publish(&w, workflow_file("deadlines/whole"));
+    world_publish(&w, workflow_file("deadlines/own"));
+    world_publish(&w, workflow_file("deadlines/waits"));
+    world_publish(&w, workflow_file("deadlines/caught"));
+    world_publish(&w, workflow_file("deadlines/retried"));
+    world_publish(&w, workflow_file("deadlines/reserving"));
+    world_publish(&w, workflow_file("deadlines/anew"));
     world_publish(&w, plain);
     *state = &w;
     return 0;

@@ -1,8 +1,9 @@
 /* Ends of many attempts at once, as agents tell of them: others are served meanwhile (RULES 11). */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,48 +25,18 @@ enum {
 };
 
 static const char *const light = DOCUMENT("light") "do:\n  - a: {set: {n: 1}}\n";
-/* What follows from the end of an attempt takes long. */
-static const char *const slow_end = DOCUMENT(
-    "slow-end") "do:\n"
-                "  - t:\n"
-                "      try:\n"
-                "        - a: {call: agent, metadata: {reeve: {completeBy: PT60S, lease: PT60S,"
-                " failures: {threshold: 1, rounds: 0}}}}\n"
-                "      catch: {when: '${ [range(20000)] | length > 0 }', do: [{b: {set: {n: "
-                "0}}}]}\n";
-/* ... and fails then. */
-static const char *const slow_failure = DOCUMENT(
-    "slow-failure") "do:\n"
-                    "  - t:\n"
-                    "      try:\n"
-                    "        - a: {call: one, metadata: {reeve: {completeBy: PT60S, lease: PT60S,"
-                    " failures: {threshold: 1, rounds: 0}}}}\n"
-                    "      catch: {when: '${ [range(20000)] | length < 0 }', do: [{b: {set: {n: "
-                    "0}}}]}\n";
 static const char *const plain = DOCUMENT("plain") "do:\n  - a: {call: one}\n";
-/* A late answer of the step makes its compensation stale, and what that asks for anew takes long.
- */
-static const char *const refunds = DOCUMENT(
-    "refunds") "do:\n"
-               "  - charge:\n"
-               "      call: one\n"
-               "      metadata: {reeve: {completeBy: PT10S, failures: {threshold: 1, rounds: 0}, "
-               "compensate: [{refund: {call: one,"
-               " with: {outcome: '${ $undo.outcome }', n: '${ [range(20000)] | length }'},"
-               " metadata: {reeve: {completeBy: PT60S, lease: PT60S,"
-               " failures: {threshold: 3, delay: PT1S}}}}}]}}\n";
-
 static int open_world(void **state)
 {
     struct world *w = calloc(1, sizeof *w);
     assert_non_null(w);
     world_open(w);
-    world_publish(w, ORDER);
+    world_publish(w, workflow_file("order"));
     world_publish(w, light);
-    world_publish(w, slow_end);
-    world_publish(w, slow_failure);
+    world_publish(w, workflow_file("ends/slow-end"));
+    world_publish(w, workflow_file("ends/slow-failure"));
     world_publish(w, plain);
-    world_publish(w, refunds);
+    world_publish(w, workflow_file("ends/refunds"));
     *state = w;
     return 0;
 }

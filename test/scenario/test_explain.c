@@ -1,7 +1,8 @@
 /* What `explain` reports of a task's past: from its rows, so the same after a restart. */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +21,7 @@ static int open_world(void **state)
     static struct world w;
     faults = (struct store_faults){.store = {NULL}};
     world_open_faulty(&w, &faults);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     *state = &w;
     return 0;
 }
@@ -159,12 +160,7 @@ static void what_ends_without_effects_ends_by_its_reason(void **state)
 static void an_effect_without_compensation_is_left_to_an_operator(void **state)
 {
     struct world *w = *state;
-    world_publish(w, DOCUMENT("bare") "do:\n"
-                                      "  - a:\n"
-                                      "      call: one\n"
-                                      "      metadata: {reeve: {compensate: [{z: {call: one}}]}}\n"
-                                      "  - b: {call: one}\n"
-                                      "  - c: {call: one}\n");
+    world_publish(w, workflow_file("explain/bare"));
     struct rv_task_id task = world_submit(w, "bare", "{}");
     assert_int_equal(world_explained(w, task)->effects_count, 0);
     for (int i = 0; i < 2; i++)
@@ -203,11 +199,7 @@ static void events_are_cut_where_more_alerts_are_there(void **state)
 {
     enum { ALERTS_READ = 50 };
     struct world *w = *state;
-    world_publish(w, DOCUMENT("fails") "do:\n"
-                                       "  - a:\n"
-                                       "      call: one\n"
-                                       "      metadata: {reeve: {compensate: none, failures:"
-                                       " {threshold: 1, rounds: 0, then: error}}}\n");
+    world_publish(w, workflow_file("explain/fails"));
     struct rv_task_id task = world_submit(w, "fails", "{}");
     for (int alerts = 1; alerts <= ALERTS_READ + 1; alerts++) {
         assert_int_equal(world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE), 200);
@@ -350,13 +342,7 @@ static void what_changed_nothing_has_ended_nothing(void **state)
 static void a_list_of_attempts_that_is_cut_is_named(void **state)
 {
     struct world *w = *state;
-    world_publish(w, DOCUMENT("retries") "do:\n"
-                                         "  - work:\n"
-                                         "      call: tool\n"
-                                         "      metadata:\n"
-                                         "        reeve:\n"
-                                         "          failures: {threshold: 1, rounds: 60, "
-                                         "cooldown: PT0.1S}\n");
+    world_publish(w, workflow_file("explain/retries"));
     struct rv_task_id task = world_submit(w, "retries", "{}");
     for (int failed = 0; failed <= RV_EXPLAINED_ATTEMPTS_MAX; failed++) {
         struct rv_assignment request = world_take(w, "tool", "i1");

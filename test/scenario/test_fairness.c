@@ -1,8 +1,9 @@
 /* Work that takes long: others go first, and what it gives is the same (RULES 11). */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,21 +23,6 @@ static const char *const heavy_steps =
     DOCUMENT("heavy-steps") "do:\n"
                             "  - a: {set: {i: '${ .i + 1 }', n: '${ [range(60000)] | length }'}}\n"
                             "  - b: {switch: [{more: {when: '.i < 20', then: a}}]}\n";
-static const char *const sums =
-    DOCUMENT("sums") "do:\n"
-                     "  - a: {set: {n: '${ [range(20000)] | add }'}}\n"
-                     "  - b: {call: agent, with: {n: '${ .n + ([range(3000)] | length) }'}}\n"
-                     "  - c: {set: {n: '${ [range(.n)] | length }'}}\n";
-/* What follows its failure, and what follows its reply, take long. */
-static const char *const slow_end = DOCUMENT(
-    "slow-end") "do:\n"
-                "  - t:\n"
-                "      try:\n"
-                "        - a: {call: agent, metadata: {reeve: {completeBy: PT10S, lease: PT2S,"
-                " failures: {threshold: 1, rounds: 0}}}}\n"
-                "      catch: {when: '${ [range(20000)] | length > 0 }', do: [{b: {set: {n: "
-                "0}}}]}\n"
-                "  - c: {set: {n: '${ .n + ([range(20000)] | length) - 20000 }'}}\n";
 /* The same, by many clients all the time: without debts the newest would always come first. */
 static const char *const greedy = DOCUMENT(
     "greedy") "do:\n  - a: {set: {n: '${ [range(12000)] | length }'}}\n";
@@ -48,11 +34,11 @@ static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     world_publish(&w, no_end);
     world_publish(&w, to_itself);
     world_publish(&w, heavy_steps);
-    world_publish(&w, sums);
+    world_publish(&w, workflow_file("fairness/sums"));
     world_publish(&w, greedy);
     world_publish(&w, middle);
     world_publish(&w, light);
@@ -332,7 +318,7 @@ static void the_first_reply_counts(void **state)
     static struct world w;
     struct store_faults faults = {.drop_at = 0};
     world_open_faulty(&w, &faults);
-    world_publish(&w, sums);
+    world_publish(&w, workflow_file("fairness/sums"));
     for (int after = 0; after < BATCHES; after++) {
         struct rv_task_id task = world_submit(&w, "sums", "{}");
         struct rv_assignment request = world_take(&w, "agent", "i1");
@@ -390,7 +376,7 @@ static void a_stop_lets_no_other_reply_count(void **state)
 static void a_reply_goes_before_the_end_of_its_attempt(void **state)
 {
     struct world *w = *state;
-    world_publish(w, slow_end);
+    world_publish(w, workflow_file("fairness/slow-end"));
     struct rv_task_id task = world_submit(w, "slow-end", "{}");
     struct rv_assignment request = world_take(w, "agent", "i1");
     slice(w, 200);

@@ -1,9 +1,10 @@
 /* The undo of a task waits for an agent that is gone: an operator is called, and what he finds out
  * about the step is taken (RULES 6). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
 #include "base/time.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,25 +28,6 @@ static const char *const hour =
                      "  - a: {call: one, metadata: {reeve: {completeBy: P1D, lease: PT1H, " UNDO(
                          "one") "}}}\n";
 
-/* The second step is the point of no return. */
-static const char *const pivot =
-    DOCUMENT("pivot") "do:\n"
-                      "  - a: {call: one, metadata: {reeve: {" UNDO(
-                          "one") "}}}\n"
-                                 "  - p: {call: one, metadata: {reeve: {completeBy: P7D, lease: "
-                                 "PT10S, pivot: true}}}\n"
-                                 "  - z: {call: three, metadata: {reeve: {compensate: none}}}\n";
-
-/* The first step's lost attempt may run for an hour; an operator settles the second one. */
-static const char *const settled = DOCUMENT(
-    "settled") "do:\n"
-               "  - a: {call: one, metadata: {reeve: {completeBy: P1D, lease: PT1H, " UNDO(
-                   "one") "}}}\n"
-                          "  - b: {call: two, metadata: {reeve: {failures: {threshold: 1, "
-                          "rounds: 0, then: error}, " UNDO("two") "}}}\n"
-                                                                  "  - c: {call: three, metadata: "
-                                                                  "{reeve: {compensate: none}}}\n";
-
 /* More steps without anything to undo than one decision takes off the chain. */
 #define N1 "  - s%u: {call: two, metadata: {reeve: {compensate: none}}}\n"
 enum { NONE_STEPS = 40 };
@@ -68,8 +50,8 @@ static int open_world(void **state)
     world_open(&w);
     world_publish(&w, week);
     world_publish(&w, hour);
-    world_publish(&w, pivot);
-    world_publish(&w, settled);
+    world_publish(&w, workflow_file("gone/pivot"));
+    world_publish(&w, workflow_file("gone/settled"));
     publish_many(&w, DOCUMENT("many"), UNDO("one"));
     publish_many(&w, DOCUMENT("none"), "compensate: none");
     *state = &w;

@@ -4,7 +4,6 @@
 #include "dispatch/held.h"
 #include "dispatch/instance.h"
 #include "dispatch/kind.h"
-#include "order.h"
 #include "scheduler/batch/state.h"
 
 #include <setjmp.h>

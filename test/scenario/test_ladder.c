@@ -1,6 +1,6 @@
 /* The failure ladder, rule by rule (RULES 5), and replies that count or do not (RULES 3). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@ static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     *state = &w;
     return 0;
 }

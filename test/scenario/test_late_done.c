@@ -1,7 +1,7 @@
 /* A `done` that comes when its task has ended, and took the step for one that did nothing: its
  * effect is left, and an operator is called (RULES 6). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,46 +12,13 @@
 
 #include <cmocka.h>
 
-static const char *const alone =
-    DOCUMENT("alone") "do:\n"
-                      "  - a:\n"
-                      "      call: one\n"
-                      "      metadata: {reeve: {completeBy: PT10S,"
-                      " failures: {threshold: 1, rounds: 0, then: error},\n"
-                      "        compensate: [{undoA: {call: one,"
-                      " with: {undo: '${ $undo.outcome }'}}}]}}\n";
-
-/* What nobody can undo, then a pivot. */
-static const char *const passing =
-    DOCUMENT("passing") "do:\n"
-                        "  - a: {call: one}\n"
-                        "  - b:\n"
-                        "      call: one\n"
-                        "      metadata: {reeve: {completeBy: PT10S, pivot: true,"
-                        " failures: {threshold: 1, rounds: 0}}}\n";
-
-/* `b` cannot be undone and is the newest; the undo of `a` comes after it. */
-static const char *const two =
-    DOCUMENT("two") "do:\n"
-                    "  - a:\n"
-                    "      call: one\n"
-                    "      metadata: {reeve: {completeBy: PT10S,"
-                    " failures: {threshold: 1, rounds: 0, then: error},\n"
-                    "        compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n"
-                    "  - b:\n"
-                    "      call: one\n"
-                    "      metadata: {reeve: {completeBy: PT10S,"
-                    " failures: {threshold: 1, rounds: 0, then: error},\n"
-                    "        compensate: [{undoB: {call: one,"
-                    " with: {undo: '${ $undo.outcome }'}}}]}}\n";
-
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, alone);
-    world_publish(&w, passing);
-    world_publish(&w, two);
+    world_publish(&w, workflow_file("late_done/alone"));
+    world_publish(&w, workflow_file("late_done/passing"));
+    world_publish(&w, workflow_file("late_done/two"));
     *state = &w;
     return 0;
 }
@@ -322,18 +289,10 @@ static void a_finding_that_was_disproved_is_not_believed_again(void **state)
     assert_state(w, task, "compensated");
 }
 
-static const char *const caught =
-    DOCUMENT("caught") "do:\n"
-                       "  - t:\n"
-                       "      try:\n"
-                       "        - a: {call: one, metadata: {reeve: {completeBy: PT10S,"
-                       " failures: {threshold: 1, rounds: 0}}}}\n"
-                       "      catch: {do: [{b: {set: {n: 0}}}]}\n";
-
 static void an_undo_that_would_be_refused_is_not_named(void **state)
 {
     struct world *w = *state;
-    world_publish(w, caught);
+    world_publish(w, workflow_file("late_done/caught"));
     struct rv_task_id task = world_submit(w, "caught", "{}");
     struct rv_assignment first = world_take(w, "one", "i1");
     assert_int_equal(world_fail(w, first, false, RV_EFFECT_NONE), 200);
@@ -343,21 +302,6 @@ static void an_undo_that_would_be_refused_is_not_named(void **state)
 }
 
 /* ---- the step was caught, and its task goes on ---- */
-
-/* `b` fails and is caught; `e` comes after it. */
-static const char *const trying =
-    DOCUMENT("trying") "do:\n"
-                       "  - t:\n"
-                       "      try:\n"
-                       "        - b:\n"
-                       "            call: one\n"
-                       "            metadata: {reeve: {completeBy: PT10S,"
-                       " failures: {threshold: 1, rounds: 0},\n"
-                       "              compensate: [{undoB: {call: one,"
-                       " with: {undo: '${ $undo.output.was }'}}}]}}\n"
-                       "      catch: {}\n"
-                       "  - e: {call: one, metadata: {reeve: {compensate: none,"
-                       " failures: {threshold: 1, rounds: 0}}}}\n";
 
 /* `b` fails, and its agent says that it did nothing; control stands at `e`. */
 static struct rv_assignment caught_before(struct world *w, const char *name,
@@ -375,7 +319,7 @@ static void what_was_caught_and_done_late_is_undone_with_its_task(void **state)
     struct world *w = *state;
     struct rv_task_id task;
     struct rv_assignment e;
-    world_publish(w, trying);
+    world_publish(w, workflow_file("late_done/trying"));
     struct rv_assignment b = caught_before(w, "trying", &task, &e);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
     struct rv_alert alert = open_alert(w);
@@ -401,7 +345,7 @@ static void what_was_caught_and_done_late_calls_when_its_task_ends_well(void **s
     struct world *w = *state;
     struct rv_task_id task;
     struct rv_assignment e;
-    world_publish(w, trying);
+    world_publish(w, workflow_file("late_done/trying"));
     struct rv_assignment b = caught_before(w, "trying", &task, &e);
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
@@ -421,7 +365,7 @@ static void what_was_caught_and_done_late_calls_when_its_task_ends_well(void **s
 static void what_was_caught_as_unknown_and_done_late_calls(void **state)
 {
     struct world *w = *state;
-    world_publish(w, trying);
+    world_publish(w, workflow_file("late_done/trying"));
     struct rv_task_id task = world_submit(w, "trying", "{}");
     struct rv_assignment b = world_take(w, "one", "i1");
     world_pass(w, 10000);
@@ -432,23 +376,10 @@ static void what_was_caught_as_unknown_and_done_late_calls(void **state)
     assert_int_equal(open_alert(w).kind, RV_ALERT_LATE_DONE);
 }
 
-static const char *const hurried =
-    DOCUMENT("hurried") "do:\n"
-                        "  - t:\n"
-                        "      try:\n"
-                        "        - b:\n"
-                        "            call: one\n"
-                        "            timeout: {after: PT3S}\n"
-                        "            metadata: {reeve: {completeBy: PT10S,"
-                        " compensate: [{undoB: {call: one}}]}}\n"
-                        "      catch: {}\n"
-                        "  - e: {call: one, metadata: {reeve: {compensate: none,"
-                        " failures: {threshold: 1, rounds: 0}}}}\n";
-
 static void what_a_timeout_ended_and_was_done_late_calls(void **state)
 {
     struct world *w = *state;
-    world_publish(w, hurried);
+    world_publish(w, workflow_file("late_done/hurried"));
     struct rv_task_id task = world_submit(w, "hurried", "{}");
     struct rv_assignment b = world_take(w, "one", "i1");
     world_pass(w, 3000);
@@ -460,26 +391,11 @@ static void what_a_timeout_ended_and_was_done_late_calls(void **state)
     assert_int_equal(open_alert(w).step, b.step.number);
 }
 
-static const char *const retried =
-    DOCUMENT("retried") "do:\n"
-                        "  - t:\n"
-                        "      try:\n"
-                        "        - a: {call: one, metadata: {reeve: {compensate: none}}}\n"
-                        "        - b:\n"
-                        "            call: one\n"
-                        "            metadata: {reeve: {failures: {threshold: 1, rounds: 0},\n"
-                        "              compensate: [{undoB: {call: one, with: {undo: b}}}]}}\n"
-                        "      catch:\n"
-                        "        retry: {delay: PT5S, limit: {attempt: {count: 1}}}\n"
-                        "        do: [{no: {set: {x: 1}}}]\n"
-                        "  - e: {call: one, metadata: {reeve: {compensate: none,"
-                        " failures: {threshold: 1, rounds: 0}}}}\n";
-
 /* Kept for a retry, a step is not given up: the retry sends it again, with its key. */
 static void what_a_retry_keeps_calls_when_it_is_given_up(void **state)
 {
     struct world *w = *state;
-    world_publish(w, retried);
+    world_publish(w, workflow_file("late_done/retried"));
     struct rv_task_id task = world_submit(w, "retried", "{}");
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     struct rv_assignment b = world_take(w, "one", "i1");
@@ -508,7 +424,7 @@ static void what_a_retry_keeps_calls_when_it_is_given_up(void **state)
 static void what_a_retry_brought_to_its_result_calls_nobody(void **state)
 {
     struct world *w = *state;
-    world_publish(w, retried);
+    world_publish(w, workflow_file("late_done/retried"));
     struct rv_task_id task = world_submit(w, "retried", "{}");
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     struct rv_assignment b = world_take(w, "one", "i1");
@@ -521,25 +437,11 @@ static void what_a_retry_brought_to_its_result_calls_nobody(void **state)
     assert_int_equal(world_count_open_alerts(w), 0);
 }
 
-static const char *const looping = DOCUMENT(
-    "looping") "do:\n"
-               "  - more: {set: {x: 1}, export: {as: '${ {n: (($context.n // 0) + 1)} }'}}\n"
-               "  - t:\n"
-               "      try:\n"
-               "        - b:\n"
-               "            call: one\n"
-               "            metadata: {reeve: {failures: {threshold: 1, rounds: 0},"
-               " compensate: [{undoB: {call: one}}]}}\n"
-               "      catch: {}\n"
-               "  - again: {switch: [{once: {when: '${ $context.n < 2 }', then: more}}]}\n"
-               "  - e: {call: one, metadata: {reeve: {compensate: none,"
-               " failures: {threshold: 1, rounds: 0}}}}\n";
-
 static void each_turn_of_a_loop_calls_for_itself(void **state)
 {
     struct world *w = *state;
     struct rv_assignment b[2];
-    world_publish(w, looping);
+    world_publish(w, workflow_file("late_done/looping"));
     struct rv_task_id task = world_submit(w, "looping", "{}");
     for (int i = 0; i < 2; i++) {
         b[i] = world_take(w, "one", "i1");
@@ -557,23 +459,13 @@ static void each_turn_of_a_loop_calls_for_itself(void **state)
     assert_int_equal(world_count_open_alerts(w), 0);
 }
 
-static const char *const byhand =
-    DOCUMENT("byhand") "do:\n"
-                       "  - t:\n"
-                       "      try:\n"
-                       "        - b: {call: one, metadata: {reeve: {"
-                       "failures: {threshold: 1, rounds: 0}}}}\n"
-                       "      catch: {}\n"
-                       "  - e: {call: one, metadata: {reeve: {compensate: none,"
-                       " failures: {threshold: 1, rounds: 0}}}}\n";
-
 /* It does not declare its undo: the failure of its task parks it, and a person undoes it. */
 static void what_was_done_late_and_is_undone_by_hand_stops_the_undo(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
     struct rv_assignment e;
-    world_publish(w, byhand);
+    world_publish(w, workflow_file("late_done/byhand"));
     struct rv_assignment b = caught_before(w, "byhand", &task, &e);
     assert_int_equal(world_done(w, b, "{}"), 410);
     assert_non_null(
@@ -657,7 +549,7 @@ static void what_is_done_late_in_an_undo_calls_nobody(void **state)
     struct world *w = *state;
     struct rv_task_id task;
     struct rv_assignment e;
-    world_publish(w, trying);
+    world_publish(w, workflow_file("late_done/trying"));
     struct rv_assignment b = caught_before(w, "trying", &task, &e);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);
@@ -668,22 +560,13 @@ static void what_is_done_late_in_an_undo_calls_nobody(void **state)
     assert_int_equal(world_count_open_alerts(w), 0);
 }
 
-static const char *const pivoting = DOCUMENT(
-    "pivoting") "do:\n"
-                "  - t:\n"
-                "      try:\n"
-                "        - b: {call: one, metadata: {reeve: {"
-                "failures: {threshold: 1, rounds: 0}, compensate: [{u: {call: one}}]}}}\n"
-                "      catch: {}\n"
-                "  - e: {call: one, metadata: {reeve: {completeBy: PT10S, pivot: true}}}\n";
-
 /* That undo may be taken back, and then nothing undoes the step. */
 static void what_is_done_late_in_an_undo_that_is_taken_back_calls(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task;
     struct rv_assignment e;
-    world_publish(w, pivoting);
+    world_publish(w, workflow_file("late_done/pivoting"));
     struct rv_assignment b = caught_before(w, "pivoting", &task, &e);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_done(w, b, "{\"was\":1}"), 410);

@@ -1,6 +1,7 @@
 /* What an operator allows the agents of one name (so many at a time, so many a second, none), and
  * which of several polls takes a step: priority with ageing, health, load. */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/bucket.h"
 #include "base/prng.h"
@@ -8,7 +9,6 @@
 #include "dispatch/health.h"
 #include "dispatch/kind.h"
 #include "dispatch/ready.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,7 +25,7 @@ static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     *state = &w;
     return 0;
 }
@@ -232,7 +232,7 @@ static void what_is_open_is_known_after_refused_batches(void **state)
     static struct world w;
     struct store_faults faults = {.fail_with = RV_ERR_BUSY};
     world_open_faulty(&w, &faults);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     submit_many(&w, 2);
     world_limit(&w, at_a_time(1));
     struct rv_assignment request = world_take(&w, "inventory", "i1");

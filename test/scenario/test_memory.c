@@ -1,9 +1,10 @@
 /* What expressions take of memory: it is given back, and too much of it is an error of the step
  * that a catch may take, never damage (RULES 11, 14). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/buf.h"
 #include "base/limits.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -24,13 +25,6 @@
 static const char *const first = DOCUMENT("first") "do:\n  - b: {set: {n: '${ " MUCH " }'}}\n";
 static const char *const alone = DOCUMENT("alone") "do:\n" STEP_A "  - b: {set: {n: '${ " MUCH
                                                    " }'}}\n";
-static const char *const caught =
-    DOCUMENT("caught") "do:\n"
-                       "  - t:\n"
-                       "      try:\n"
-                       "        - a: {call: agent}\n"
-                       "        - b: {set: {n: '${ " MUCH " }'}}\n"
-                       "      catch: {as: e, do: [{c: {set: {e: '${ $e }'}}}]}\n";
 /* One step after another, each with a value of 200 KB. */
 static const char *const grows =
     DOCUMENT("grows") "do:\n" STEP_A "  - b: {set: {i: '${ .i + 1 }', s: '${ \"x\" * 200000 }'}}\n"
@@ -62,7 +56,7 @@ static int open_world(void **state)
     world_open(&w);
     world_publish(&w, first);
     world_publish(&w, alone);
-    world_publish(&w, caught);
+    world_publish(&w, workflow_file("memory/caught"));
     world_publish(&w, grows);
     world_publish(&w, greedy);
     world_publish(&w, spread);

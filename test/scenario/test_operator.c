@@ -1,8 +1,8 @@
 /* What an operator may do beside resubmitting, undoing and cancelling: suspend and resume, settle
  * a step, resubmit with another input (RULES 6, 7). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/time.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,53 +12,14 @@
 
 #include <cmocka.h>
 
-/* Fails for good at once; an operator decides. */
-#define PARKS "failures: {threshold: 1, rounds: 0, then: error}"
-
-static const char *const parked =
-    DOCUMENT("parked") "do:\n"
-                       "  - a:\n"
-                       "      call: one\n"
-                       "      with: {n: 1}\n"
-                       "      metadata: {reeve: {completeBy: PT10S, " PARKS
-                       ", compensate: [{undoA: {call: one, with: {undo:"
-                       " '${ $undo.idempotencyKey }', outcome: '${ $undo.outcome }'}}}]}}\n"
-                       "  - b:\n"
-                       "      call: two\n"
-                       "      with: {got: '${ . }'}\n"
-                       "      metadata: {reeve: {completeBy: PT10S, " PARKS "}}\n";
-
-static const char *const waiting = DOCUMENT("waiting") "do:\n"
-                                                       "  - pause:\n"
-                                                       "      wait: PT5S\n"
-                                                       "  - a:\n"
-                                                       "      call: one\n";
-
-/* The time of a scope, and of the workflow, around two calls. */
-static const char *const timed =
-    DOCUMENT("timed") "timeout: {after: PT60S}\n"
-                      "do:\n"
-                      "  - outer:\n"
-                      "      timeout: {after: PT20S}\n"
-                      "      do:\n"
-                      "        - a:\n"
-                      "            call: one\n"
-                      "            metadata: {reeve: {completeBy: PT10S, " PARKS "}}\n"
-                      "        - b:\n"
-                      "            call: two\n"
-                      "            metadata: {reeve: {completeBy: PT10S, " PARKS "}}\n"
-                      "  - c:\n"
-                      "      call: three\n"
-                      "      metadata: {reeve: {completeBy: PT10S, " PARKS "}}\n";
-
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
-    world_publish(&w, parked);
-    world_publish(&w, waiting);
-    world_publish(&w, timed);
+    world_publish(&w, workflow_file("order"));
+    world_publish(&w, workflow_file("operator/parked"));
+    world_publish(&w, workflow_file("operator/waiting"));
+    world_publish(&w, workflow_file("operator/timed"));
     *state = &w;
     return 0;
 }

@@ -1,7 +1,7 @@
 /* Polls, lost answers, boots, leases: the server's side of the agent protocol. */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,19 +11,12 @@
 
 #include <cmocka.h>
 
-static const char *const leased =
-    DOCUMENT("leased") "do:\n"
-                       "  - long:\n"
-                       "      call: slow\n"
-                       "      metadata: {reeve: {completeBy: PT60S, lease: PT5S,"
-                       " failures: {threshold: 9, delay: PT1S}}}\n";
-
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
-    world_publish(&w, leased);
+    world_publish(&w, workflow_file("order"));
+    world_publish(&w, workflow_file("polls/leased"));
     *state = &w;
     return 0;
 }
@@ -131,7 +124,7 @@ static void what_a_refused_batch_heard_is_heard(void **state)
     static struct world w;
     struct store_faults faults = {.fail_with = RV_ERR_BUSY};
     world_open_faulty(&w, &faults);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     struct rv_task_id task = world_submit(&w, "order", "{}");
     struct rv_call *first = poll_as(&w, "i1", "b1", "p1", true, NULL, 0);
     faults.fail_at = faults.calls + 1;
@@ -589,10 +582,7 @@ static size_t instances(struct world *w)
 
 static void publish_hour(struct world *w)
 {
-    world_publish(w, DOCUMENT("hour") "do:\n"
-                                      "  - long:\n"
-                                      "      call: slow\n"
-                                      "      metadata: {reeve: {completeBy: PT1H, lease: PT1H}}\n");
+    world_publish(w, workflow_file("polls/hour"));
 }
 
 static const struct rv_call_agents *expect_connected(struct world *w, uint32_t connected)

@@ -1,8 +1,8 @@
 /* Promises about time, order and memory that no other scenario is about: how long a repetition
  * waits, who goes first, how long a key is kept, who is woken (RULES 1, 5). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/time.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,19 +13,12 @@
 
 enum { PRIORITY_LOW = 0, PRIORITY_HIGH = 9, PRIORITY_MS = 10000, GRACE_MS = 1000 };
 
-static const char *const climbs =
-    DOCUMENT("climbs") "do:\n"
-                       "  - step:\n"
-                       "      call: slow\n"
-                       "      metadata: {reeve: {failures: {threshold: 6, delay: PT1S,"
-                       " cooldown: PT5S, rounds: 1, then: error}}}\n";
-
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
-    world_publish(&w, climbs);
+    world_publish(&w, workflow_file("order"));
+    world_publish(&w, workflow_file("promises/climbs"));
     *state = &w;
     return 0;
 }

@@ -2,7 +2,7 @@
  * small reads do not wait for them. */
 #include "../lib/store_faults.h"
 #include "../lib/world.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* Batches that the store refuses, whole or in part: what was in them goes on (RULES 11). */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
 #include "scheduler/counts.h"
 
 #include <setjmp.h>
@@ -20,7 +20,7 @@ static int open_world(void **state)
     static struct world w;
     faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
     world_open_faulty(&w, &faults);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     *state = &w;
     return 0;
 }
@@ -421,11 +421,7 @@ static void a_store_that_loses_every_commit_is_asked_now_and_then(void **state)
 static void an_absence_lasts_until_something_is_written(void **state)
 {
     struct world *w = *state;
-    world_publish(w, DOCUMENT("leased") "do:\n"
-                                        "  - long:\n"
-                                        "      call: slow\n"
-                                        "      metadata: {reeve: {completeBy: PT20S, lease: PT5S,"
-                                        " failures: {threshold: 2, delay: PT1S}}}\n");
+    world_publish(w, workflow_file("refusals/leased"));
     struct rv_task_id task = world_submit(w, "leased", "{}");
     struct rv_call *lease = world_call(w, RV_CALL_LEASES);
     struct rv_assignment request = world_take(w, "slow", "i1");

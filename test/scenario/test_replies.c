@@ -1,9 +1,10 @@
 /* What a submitter is told, and how it gets there (decision 014). */
 #include "../lib/hooks.h"
+#include "../lib/workflow.h"
 #include "base/time.h"
 #include "core/trace.h"
 #include "notify/delivery_queue.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@ static int open_world(void **state)
     static struct world w;
     hooks = (struct hooks){.count = 0};
     world_open_on(&w, (struct world_ground){.outlet = hooks_outlet(&hooks)});
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     world_publish(&w, single);
     *state = &w;
     return 0;

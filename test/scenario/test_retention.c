@@ -1,7 +1,7 @@
 /* Finished tasks are deleted as fast as others come (decision 015). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/time.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,16 +18,6 @@ enum {
     BATCHES = 400,
     TASKS = 100
 };
-
-static const char *const eight = DOCUMENT("eight") "do:\n"
-                                                   "  - a: {set: {n: 1}}\n"
-                                                   "  - b: {set: {n: 1}}\n"
-                                                   "  - c: {set: {n: 1}}\n"
-                                                   "  - d: {set: {n: 1}}\n"
-                                                   "  - e: {set: {n: 1}}\n"
-                                                   "  - f: {set: {n: 1}}\n"
-                                                   "  - g: {set: {n: 1}}\n"
-                                                   "  - h: {set: {n: 1}}\n";
 
 /* Several tasks at once; gives the first. `key` is its key. */
 static struct rv_task_id submit(struct world *w, size_t count, struct rv_str key)
@@ -65,7 +55,7 @@ static void it_keeps_up_with_what_ends(void **state)
     struct rv_task_id first[BATCHES];
     (void)state;
     world_open_on(&w, (struct world_ground){.retain_ms = RETAIN_MS});
-    world_publish(&w, eight);
+    world_publish(&w, workflow_file("retention/eight"));
     for (int i = 0; i < BATCHES; i++) {
         first[i] = submit(&w, TASKS, RV_STR_NONE);
         world_pass(&w, EVERY_MS);
@@ -95,7 +85,7 @@ static void keys_go_while_tasks_come(void **state)
     struct world w;
     (void)state;
     world_open_on(&w, (struct world_ground){.retain_ms = RETAIN_MS});
-    world_publish(&w, eight);
+    world_publish(&w, workflow_file("retention/eight"));
     struct rv_task_id task = submit(&w, 1, RV_STR("order-1"));
     world_pass(&w, EVERY_MS);
     world_absent(&w, 30 * RV_DAY_MS - LEFT_MS);
@@ -118,7 +108,7 @@ static void a_restart_does_not_end_the_wait(void **state)
     struct world w;
     (void)state;
     world_open_on(&w, (struct world_ground){.retain_ms = RETAIN_MS});
-    world_publish(&w, eight);
+    world_publish(&w, workflow_file("retention/eight"));
     struct rv_task_id task = submit(&w, 1, RV_STR_NONE);
     world_pass(&w, EVERY_MS);
     world_restart(&w, AWAY_MS);
@@ -141,7 +131,7 @@ static void a_start_that_dies_does_not_end_the_wait(void **state)
     for (int batches = 0; batches <= 2; batches++) {
         struct world w;
         world_open_on(&w, (struct world_ground){.retain_ms = RETAIN_MS});
-        world_publish(&w, eight);
+        world_publish(&w, workflow_file("retention/eight"));
         struct rv_task_id task = submit(&w, 1, RV_STR_NONE);
         world_pass(&w, EVERY_MS);
         world_restart_unlooked(&w, AWAY_MS);

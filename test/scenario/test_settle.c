@@ -1,8 +1,9 @@
 /* No parked task is a dead end: from each state a command leads on that is not abandonment, it is
  * named, and it is accepted (RULES 6, 14). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/time.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,40 +17,6 @@
 #define UNDO(agent)                                                                                \
     "compensate: [{undo: {call: " agent ", with: {key: '${ $undo.idempotencyKey }'}}}]"
 
-/* `a` declares its undo, `b` does not. */
-static const char *const undeclared = DOCUMENT(
-    "undeclared") "do:\n"
-                  "  - a: {call: one, metadata: {reeve: {" PARKS
-                  ", " UNDO("one") "}}}\n"
-                                   "  - b: {call: two, metadata: {reeve: {" PARKS "}}}\n"
-                                   "  - c: {call: three, metadata: {reeve: {" PARKS "}}}\n";
-
-/* The compensation's expression fails, or it raises. */
-static const char *const failing =
-    DOCUMENT("failing") "do:\n"
-                        "  - a: {call: one, metadata: {reeve: {" PARKS
-                        ", " UNDO("one") "}}}\n"
-                                         "  - b:\n"
-                                         "      call: two\n"
-                                         "      metadata: {reeve: {" PARKS
-                                         ", compensate: [{tell: {call: two}}, {bad: {set: '${ "
-                                         "error(\"no\") }'}}]}}\n"
-                                         "  - c: {call: three, metadata: {reeve: {" PARKS "}}}\n";
-
-static const char *const raising = DOCUMENT(
-    "raising") "do:\n"
-               "  - a: {call: one, metadata: {reeve: {" PARKS ", " UNDO(
-                   "one") "}}}\n"
-                          "  - p: {call: two, metadata: {reeve: {" PARKS ", pivot: true}}}\n"
-                          "  - bad: {set: {n: '${ .n.x }'}}\n"
-                          "  - c: {call: three, with: {got: '${ . }'}, metadata: {reeve: {" PARKS
-                          "}}}\n";
-
-static const char *const ending = DOCUMENT("ending") "do:\n"
-                                                     "  - p: {call: one, metadata: {reeve: {" PARKS
-                                                     ", pivot: true}}}\n"
-                                                     "output: {as: '${ error(\"no\") }'}\n";
-
 /* Each scope keeps its input, and with that of the step that raises they are over what frames may
  * be. */
 #define TRY(step) "{try: [" step "], catch: {errors: {with: {status: 1}}}}"
@@ -61,31 +28,17 @@ static const char *const large = DOCUMENT(
                  FAILS) "}") "}") "}") "}") "\n"
                                             "  - c: {call: two, metadata: {reeve: {" PARKS "}}}\n";
 
-static const char *const timed =
-    DOCUMENT("timed") "do:\n"
-                      "  - p: {call: one, metadata: {reeve: {" PARKS ", pivot: true}}}\n"
-                      "  - slow: {do: [{pause: {wait: PT1H}}], timeout: {after: PT5S}}\n"
-                      "  - c: {call: two, with: {got: '${ . }'}, metadata: {reeve: {" PARKS "}}}\n";
-
-static const char *const pivot = DOCUMENT(
-    "pivot") "do:\n"
-             "  - a: {call: one, metadata: {reeve: {" PARKS
-             ", " UNDO("one") "}}}\n"
-                              "  - p: {call: two, metadata: {reeve: {" PARKS ", pivot: true}}}\n"
-                              "  - c: {call: three, metadata: {reeve: {" PARKS "}}}\n";
-
-/* What follows the step needs more memory than an expression may take. */
-#define MUCH "'${ (\"x\" * 20000000) | length }'"
-static const char *const heavy = DOCUMENT("heavy") "do:\n"
-                                                   "  - a: {call: one, metadata: {reeve: {" PARKS
-                                                   ", compensate: none}}}\n"
-                                                   "  - b: {call: two, with: {n: " MUCH "}}\n"
-                                                   "  - c: {call: three}\n";
-
 static int open_world(void **state)
 {
     static struct world w;
-    const char *const all[] = {undeclared, failing, raising, ending, timed, pivot, large, heavy};
+    const char *const all[] = {workflow_file("settle/undeclared"),
+                               workflow_file("settle/failing"),
+                               workflow_file("settle/raising"),
+                               workflow_file("settle/ending"),
+                               workflow_file("settle/timed"),
+                               workflow_file("settle/pivot"),
+                               large,
+                               workflow_file("settle/heavy")};
     world_open(&w);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         world_publish(&w, all[i]);
@@ -580,10 +533,7 @@ static void an_alert_has_its_ids(void **state)
 static void a_late_done_of_a_step_that_was_passed_is_undone_with_the_rest(void **state)
 {
     struct world *w = *state;
-    world_publish(w, DOCUMENT("passed") "do:\n"
-                                        "  - a: {call: one, metadata: {reeve: {" PARKS
-                                        ", " UNDO("three") "}}}\n"
-                                                           "  - b: {call: two}\n");
+    world_publish(w, workflow_file("settle/passed"));
     struct rv_task_id task = world_submit(w, "passed", "{}");
     struct rv_assignment first = world_take(w, "one", "i1");
     world_pass(w, 10000);
@@ -609,15 +559,6 @@ static struct rv_call *poll_of(struct world *w, const char *boot, const char *po
     return call;
 }
 
-#define ENDS "completeBy: PT10S, failures: {threshold: 1, rounds: 0}"
-#define REDONE(name, more)                                                                         \
-    DOCUMENT(name)                                                                                 \
-    "do:\n"                                                                                        \
-    "  - t: {try: [{c: {call: two, metadata: {reeve: {" ENDS more "}}}}], catch: {}}\n"            \
-    "  - b: {call: one, metadata: {reeve: {" PARKS                                                 \
-    ", " UNDO("three") "}}}\n"                                                                     \
-                       "  - d: {call: two, metadata: {reeve: {" ENDS ", compensate: none}}}\n"
-
 /* `c` was caught, and done all the same: that is known while `b` waits to be undone for another
  * input, and a person has undone `c`. Then it is in nobody's way. */
 static void what_was_undone_by_hand_is_in_no_ones_way(void **state)
@@ -625,8 +566,8 @@ static void what_was_undone_by_hand_is_in_no_ones_way(void **state)
     static const char *const names[] = {"undeclared-late", "pivot-late"};
     static const char *const boots[][2] = {{"b1", "b2"}, {"b3", "b4"}};
     struct world *w = *state;
-    world_publish(w, REDONE("undeclared-late", ""));
-    world_publish(w, REDONE("pivot-late", ", pivot: true"));
+    world_publish(w, workflow_file("settle/undeclared-late"));
+    world_publish(w, workflow_file("settle/pivot-late"));
     for (int i = 0; i < 2; i++) {
         struct rv_task_id task = world_submit(w, names[i], "{}");
         struct rv_assignment c = world_take(w, "two", "i1");
@@ -693,14 +634,7 @@ static void a_reply_that_comes_again_after_a_finding_is_answered_as_before(void 
 static void an_inline_step_in_a_scope_whose_time_is_over_is_settled(void **state)
 {
     struct world *w = *state;
-    world_publish(w, DOCUMENT("scoped") "do:\n"
-                                        "  - p: {call: one, metadata: {reeve: {" PARKS
-                                        ", pivot: true}}}\n"
-                                        "  - t:\n"
-                                        "      timeout: {after: PT5S}\n"
-                                        "      do:\n"
-                                        "        - bad: {set: '${ error(\"no\") }'}\n"
-                                        "        - c: {call: two}\n");
+    world_publish(w, workflow_file("settle/scoped"));
     struct rv_task_id task = world_submit(w, "scoped", "{}");
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_state(w, task, "error");
@@ -714,16 +648,7 @@ static void an_inline_step_in_a_scope_whose_time_is_over_is_settled(void **state
 static void the_alert_of_a_compensation_that_is_not_needed_is_closed(void **state)
 {
     struct world *w = *state;
-    world_publish(
-        w, DOCUMENT("als") "do:\n"
-                           "  - a: {call: one, metadata: {reeve: {" PARKS
-                           ", " UNDO("one") "}}}\n"
-                                            "  - b: {call: two, metadata: {reeve: {" PARKS
-                                            ", " UNDO("three") "}}}\n"
-                                                               "  - c: {call: four, metadata: "
-                                                               "{reeve: {completeBy: PT10S,"
-                                                               " failures: {threshold: 1, rounds: "
-                                                               "0}, compensate: none}}}\n");
+    world_publish(w, workflow_file("settle/als"));
     struct rv_task_id task = world_submit(w, "als", "{}");
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);

@@ -1,8 +1,8 @@
 /* A standby takes over that has not heard of the newest transactions: what was committed is gone,
  * and whoever remembers it must forget it, and say so (reliability programme, F-50). */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
 #include "sim/store/memory/memory.h"
 
 #include <setjmp.h>
@@ -38,7 +38,7 @@ static int open_world(void **state)
 {
     static struct world w;
     world_open_on(&w, (struct world_ground){.open = open_keeping});
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     *state = &w;
     return 0;
 }
@@ -60,7 +60,7 @@ static int open_dropping(void **state)
     faults = (struct store_faults){0};
     world_open_on(&w, (struct world_ground){
                           .faults = &faults, .open = open_keeping, .product = lose_between});
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     *state = &w;
     return 0;
 }

@@ -1,8 +1,8 @@
 /* A store that fails once, at each of its calls in turn, while tasks run, are undone and are
  * cancelled: nothing acknowledged is lost, and the world goes on by itself (RULES 1, 10). */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ struct play {
 
 static void play_publish(struct play *p)
 {
-    world_publish(p->w, ORDER);
+    world_publish(p->w, workflow_file("order"));
 }
 
 static void play_submit(struct play *p)

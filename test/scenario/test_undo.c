@@ -1,9 +1,9 @@
 /* Revocation, undo order, unknown outcomes, pivots, failed undos, cancel and the operator
  * (RULES 6, 7). */
 #include "../lib/store_faults.h"
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "core/tags.h"
-#include "order.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,72 +13,16 @@
 
 #include <cmocka.h>
 
-#define SHORT "completeBy: PT10S, failures: {threshold: 1, rounds: 0}"
-
-static const char *const mixed =
-    DOCUMENT("mixed") "do:\n"
-                      "  - a:\n"
-                      "      call: one\n"
-                      "      metadata: {reeve: {" SHORT
-                      ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n"
-                      "  - b: {call: one, metadata: {reeve: {" SHORT ", compensate: none}}}\n"
-                      "  - c:\n"
-                      "      call: one\n"
-                      "      metadata: {reeve: {" SHORT
-                      ", compensate: [{undoC: {call: one, with: {undo: c}}},"
-                      " {undoC2: {call: one, with: {undo: c2}}}]}}\n"
-                      "  - d: {call: one, metadata: {reeve: {" SHORT "}}}\n";
-
-static const char *const pivot = DOCUMENT("pivot") "do:\n"
-                                                   "  - a:\n"
-                                                   "      call: one\n"
-                                                   "      metadata: {reeve: {" SHORT
-                                                   ", compensate: [{undoA: {call: one}}]}}\n"
-                                                   "  - b: {call: one, metadata: {reeve: {" SHORT
-                                                   ", pivot: true}}}\n"
-                                                   "  - c: {call: one, metadata: {reeve: {" SHORT
-                                                   ", compensate: none}}}\n";
-
-static const char *const cut_short = DOCUMENT(
-    "cut-short") "do:\n"
-                 "  - t:\n"
-                 "      try:\n"
-                 "        - a:\n"
-                 "            call: one\n"
-                 "            metadata: {reeve: {" SHORT
-                 ", compensate: [{undoA: {call: one, with: {undo: a}}}]}}\n"
-                 "      catch: {errors: {with: {status: 500}}, do: [{no: {set: {x: 1}}}]}\n"
-                 "      timeout: {after: PT5S}\n";
-
-static const char *const leased =
-    DOCUMENT("leased") "do:\n"
-                       "  - a:\n"
-                       "      call: inventory\n"
-                       "      metadata: {reeve: {completeBy: PT60S, lease: PT2S,"
-                       " failures: {threshold: 1, rounds: 0}, compensate: [{undoA: {call:"
-                       " inventory, with: {was: '${ $undo.outcome }'}}}]}}\n";
-
-/* What its compensation asks for looks at the outcome in both places where it can. */
-static const char *const refunds = DOCUMENT(
-    "refunds") "do:\n"
-               "  - charge:\n"
-               "      call: one\n"
-               "      metadata: {reeve: {" SHORT ", compensate: [{refund: {call: one,"
-               " input: {from: '${ $undo.output }'},"
-               " with: {outcome: '${ $undo.outcome }', id: '${ .id }', was: '${ $undo.output }'},"
-               " metadata: {reeve: {completeBy: PT10S,"
-               " failures: {threshold: 3, delay: PT1S}}}}}]}}\n";
-
 static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
-    world_publish(&w, leased);
-    world_publish(&w, cut_short);
-    world_publish(&w, mixed);
-    world_publish(&w, pivot);
-    world_publish(&w, refunds);
+    world_publish(&w, workflow_file("order"));
+    world_publish(&w, workflow_file("undo/leased"));
+    world_publish(&w, workflow_file("undo/cut-short"));
+    world_publish(&w, workflow_file("undo/mixed"));
+    world_publish(&w, workflow_file("undo/pivot"));
+    world_publish(&w, workflow_file("undo/refunds"));
     *state = &w;
     return 0;
 }
@@ -282,10 +226,7 @@ static void a_stopped_undo_is_found_by_its_own_error(void **state)
 static void an_undo_that_stops_outside_of_a_call_is_found(void **state)
 {
     struct world *w = *state;
-    world_publish(w, DOCUMENT("unmade") "do:\n"
-                                        "  - a: {call: one, metadata: {reeve: {" SHORT
-                                        ", compensate: [{bad: {set: '${ error(\"no\") }'}}]}}}\n"
-                                        "  - b: {call: one, metadata: {reeve: {" SHORT "}}}\n");
+    world_publish(w, workflow_file("undo/unmade"));
     struct rv_task_id task = world_submit(w, "unmade", "{}");
     world_expect_one(w, "{}");
     assert_int_equal(fails_as(w, "one", "{\"type\":\"declined\"}"), 200);
@@ -670,17 +611,7 @@ static void abandon_is_the_way_out_of_everything(void **state)
 static void an_input_is_stored_once(void **state)
 {
     struct world *w = *state;
-    world_publish(w, DOCUMENT("once") "do:\n"
-                                      "  - a:\n"
-                                      "      call: one\n"
-                                      "      output: {as: '${ {was: $input.sku, got: .} }'}\n"
-                                      "      metadata: {reeve: {compensate: [{back: {call: one,"
-                                      " with: {sku: '${ .sku }'}}}]}}\n"
-                                      "  - b:\n"
-                                      "      call: one\n"
-                                      "      with: {given: '${ . }'}\n"
-                                      "      metadata: {reeve: {compensate: none,"
-                                      " failures: {threshold: 1, rounds: 0}}}\n");
+    world_publish(w, workflow_file("undo/once"));
     struct rv_task_id task = world_submit(w, "once", "{\"sku\":\"A\"}");
     assert_null(world_step(w, task, 1)->data.at);
     world_restart(w, 1000);
@@ -731,7 +662,7 @@ static void a_task_that_is_parked_while_it_is_undone_is_counted(void **state)
                                 .error = RV_STR("{\"type\":\"declined\"}")};
     (void)state;
     world_open_faulty(&w, &faults);
-    world_publish(&w, ORDER);
+    world_publish(&w, workflow_file("order"));
     struct rv_task_id task = world_submit(&w, "order", "{}");
     assert_int_equal(world_done(&w, world_take(&w, "inventory", "i1"), "1"), 200);
     assert_int_equal(world_reply(&w, world_take(&w, "payment", "i1"), declined), 200);

@@ -1,7 +1,8 @@
 /* Undo of many steps: those that a retry keeps, and those whose compensations call nobody
  * (RULES 6). */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "order.h"
+#include "document.h"
 
 #include "base/buf.h"
 #include "base/limits.h"
@@ -15,34 +16,9 @@
 
 #include <cmocka.h>
 
-#define SHORT "completeBy: PT10S, failures: {threshold: 1, rounds: 0}"
-
-/* `b` fails with 503 and is kept for the retry; then `a` fails with another error, which no catch
- * takes. */
-static const char *const kept = DOCUMENT(
-    "kept") "do:\n"
-            "  - t:\n"
-            "      try:\n"
-            "        - a: {call: one, metadata: {reeve: {completeBy: PT10S, compensate: none,"
-            " failures: {threshold: 1, rounds: 0, then: error}}}}\n"
-            "        - b: {call: one, metadata: {reeve: {" SHORT ", compensate: none}}}\n"
-            "      catch: {errors: {with: {status: 503}}, retry: {delay: PT1S}}\n";
-
 /* Another task that is cancelled meanwhile. */
 static const char *const other = DOCUMENT(
     "other") "do: [{a: {call: one, metadata: {reeve: {compensate: none}}}}]\n";
-
-/* As `kept`, and both can be undone. */
-static const char *const kept_undone =
-    DOCUMENT("kept-undone") "do:\n"
-                            "  - t:\n"
-                            "      try:\n"
-                            "        - a: {call: one, metadata: {reeve: {completeBy: PT10S,"
-                            " failures: {threshold: 1, rounds: 0, then: error},"
-                            " compensate: [{undoA: {call: one, with: {undo: a}}}]}}}\n"
-                            "        - b: {call: one, metadata: {reeve: {" SHORT
-                            ", compensate: [{undoB: {call: one, with: {undo: b}}}]}}}\n"
-                            "      catch: {errors: {with: {status: 503}}, retry: {delay: PT1S}}\n";
 
 /* A try whose steps fail one after another, each in a run of its own, and are kept by its
  * retry; then it is over, `last` is asked for, and fails. */
@@ -75,8 +51,8 @@ static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, kept);
-    world_publish(&w, kept_undone);
+    world_publish(&w, workflow_file("undo_many/kept"));
+    world_publish(&w, workflow_file("undo_many/kept-undone"));
     world_publish(&w, other);
     *state = &w;
     return 0;

@@ -1,8 +1,9 @@
 /* A task whose rows or definition cannot be read (RULES 11): it is parked with an alert, what its
  * agents say is kept, and it goes on when it is mended. */
+#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
-#include "order.h"
+#include "document.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,22 +12,6 @@
 #include <string.h>
 
 #include <cmocka.h>
-
-static const char *const alone =
-    DOCUMENT("alone") "do:\n"
-                      "  - a:\n"
-                      "      call: one\n"
-                      "      metadata: {reeve: {completeBy: PT10S,"
-                      " failures: {threshold: 1, rounds: 0, then: error},\n"
-                      "        compensate: [{undoA: {call: one,"
-                      " with: {undo: '${ $undo.outcome }'}}}]}}\n";
-
-static const char *const hurried =
-    DOCUMENT("hurried") "timeout: {after: PT20S}\n"
-                        "do:\n"
-                        "  - a: {call: one, metadata: {reeve: {compensate: none}}}\n"
-                        "  - pause: {wait: PT15S}\n"
-                        "  - b: {call: two, metadata: {reeve: {compensate: none}}}\n";
 
 static const char *const longer =
     DOCUMENT("long") "do:\n"
@@ -37,9 +22,9 @@ static int open_world(void **state)
 {
     static struct world w;
     world_open(&w);
-    world_publish(&w, ORDER);
-    world_publish(&w, alone);
-    world_publish(&w, hurried);
+    world_publish(&w, workflow_file("order"));
+    world_publish(&w, workflow_file("unreadable/alone"));
+    world_publish(&w, workflow_file("unreadable/hurried"));
     world_publish(&w, longer);
     *state = &w;
     return 0;

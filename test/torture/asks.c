@@ -1,6 +1,5 @@
 /* What applications and operators ask while tasks run: keys, publications, lists, waiting. Each
  * question is asked again until it is answered well, and then the answer must be the right one. */
-#include "../scenario/order.h"
 #include "play.h"
 
 #include <stdio.h>
@@ -314,15 +313,15 @@ static bool asks_and_waits(struct play *p)
         }                                                                                          \
     }
 
-static const struct script keys = {.workflows = {ORDER}, .tasks = TWO_ORDERS, .also = asks_keys};
+static const struct script keys = {.workflows = {"order"}, .tasks = TWO_ORDERS, .also = asks_keys};
 static const struct script publications = {
-    .workflows = {ORDER}, .tasks = TWO_ORDERS, .also = asks_publications};
-static const struct script lists = {.workflows = {ORDER},
+    .workflows = {"order"}, .tasks = TWO_ORDERS, .also = asks_publications};
+static const struct script lists = {.workflows = {"order"},
                                     .tasks = TWO_ORDERS,
                                     .rules = {{"reserve", 0, 1, DEED_STUMBLE, 0}},
                                     .also = asks_lists};
 static const struct script waits = {
-    .workflows = {ORDER},
+    .workflows = {"order"},
     .tasks = TWO_ORDERS,
     .rules = {{"reserve", 1, 1, DEED_STUMBLE, 0}, {"charge", 1, 2, DEED_STUMBLE, 0}},
     .also = asks_and_waits};

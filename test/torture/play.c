@@ -2,6 +2,7 @@
  * however often something fails meanwhile: whoever is not answered well asks again, as an
  * application, an agent or an operator does. Then nothing fails any more, and what the store holds
  * is told. */
+#include "../lib/workflow.h"
 #include "play.h"
 
 #include "base/limits.h"
@@ -602,7 +603,7 @@ void play_run(struct torture *t)
     faults_heal();
     play_open(p);
     for (int i = 0; i < PLAY_WORKFLOWS_MAX && p->script->workflows[i] != NULL; i++)
-        world_publish(&p->w, p->script->workflows[i]);
+        world_publish(&p->w, workflow_file(p->script->workflows[i]));
     faults_arm(fail_at, faults.sticky);
     p->faults.calls = p->faults.changes = 0;
     torture_arm_store(t, &p->faults);

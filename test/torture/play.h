@@ -67,7 +67,7 @@ struct play;
 struct vfs;
 
 struct script {
-    const char *workflows[PLAY_WORKFLOWS_MAX];
+    const char *workflows[PLAY_WORKFLOWS_MAX]; /* files in test/workflows */
     struct play_task tasks[PLAY_TASKS_MAX];
     struct rule rules[PLAY_RULES_MAX];
     struct order orders[PLAY_ORDERS_MAX];

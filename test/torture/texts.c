@@ -1,6 +1,6 @@
 /* Texts and trees: JSON, YAML, jq, definitions. What is read without memory must be told as such,
  * never as a fault of the text, and the next reading must see the whole of it. */
-#include "../scenario/order.h"
+#include "../lib/workflow.h"
 #include "base/limits.h"
 #include "expr/expr.h"
 #include "faults.h"
@@ -112,7 +112,7 @@ static void run_json_faults(struct torture *t)
 /* ---- YAML ---- */
 
 static const char *const yamls[] = {
-    ORDER,
+    NULL, /* the file "order" */
     "# comments, all styles of scalars\n"
     "plain: some text\n"
     "quoted: \"a\\n\\u00e9\"\n"
@@ -147,7 +147,8 @@ static void run_yaml(struct torture *t)
         struct rv_yaml_fault fault;
         struct rv_buf out;
         rv_arena_init(&arena, 0);
-        TRY(t, yaml_parse(&arena, rv_str_of(yamls[i]), &value, &fault));
+        const char *text = yamls[i] != NULL ? yamls[i] : workflow_file("order");
+        TRY(t, yaml_parse(&arena, rv_str_of(text), &value, &fault));
         TRY(t, json_write(&value, false, &out));
         says_hash_of(t, "yaml", &out);
         IN_PRODUCT(rv_buf_done(&out));
@@ -183,10 +184,11 @@ static void run_yaml_places(struct torture *t)
 {
     static const char *const pointers[] = {"/do/1/charge/metadata/reeve/completeBy", "/nowhere",
                                            "/document/name"};
+    const char *order = workflow_file("order");
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++) {
         uint32_t line, column;
         bool found = false;
-        IN_PRODUCT(found = rv_yaml_locate(RV_STR(ORDER), rv_str_of(pointers[i]), false, 1, &line,
+        IN_PRODUCT(found = rv_yaml_locate(rv_str_of(order), rv_str_of(pointers[i]), false, 1, &line,
                                           &column));
         EXPECT(line >= 1 && column >= 1, "no place at all");
         if (t->at == 0)
@@ -276,45 +278,6 @@ static void run_expr_faults(struct torture *t)
 
 /* ---- definitions ---- */
 
-/* As much of the language as there is. */
-static const char rich[] =
-    "document: {dsl: '1.0.3', namespace: shop, name: rich, version: '1.0.0', title: T,\n"
-    "  metadata: {reeve: {completeBy: PT20S, failures: {threshold: 2, delay: PT1S}}}}\n"
-    "timeout: {after: PT1H}\n"
-    "use:\n"
-    "  errors: {mine: {type: https://shop/mine, status: 418, title: Mine}}\n"
-    "  retries: {slowly: {delay: PT2S, backoff: {exponential: {}}, limit: {attempt: {count: 3}}}}\n"
-    "input: {from: '${ {order: .} }'}\n"
-    "output: {as: '${ .end }'}\n"
-    "do:\n"
-    "  - start: {set: {n: 1, text: '${ \"a \\(.order.id) b\" }', list: [1, {k: '${ .order }'}]}}\n"
-    "  - ask:\n"
-    "      if: '${ .n > 0 }'\n"
-    "      call: inventory\n"
-    "      with: {sku: '${ .text }', all: '${ . }'}\n"
-    "      output: {as: '${ {answer: .} }'}\n"
-    "      export: {as: '${ $context + {seen: true} }'}\n"
-    "      timeout: {after: PT5M}\n"
-    "      metadata: {reeve: {completeBy: PT10S, lease: PT2S, compensate: [\n"
-    "        {undoAsk: {call: inventory, with: {key: '${ $undo.idempotencyKey }'}}}]}}\n"
-    "  - guard:\n"
-    "      try:\n"
-    "        - risky: {call: payment, with: {amount: 1}, metadata: {reeve: {compensate: none}}}\n"
-    "        - own: {raise: {error: mine}}\n"
-    "      catch:\n"
-    "        as: err\n"
-    "        when: '${ $err.status == 418 }'\n"
-    "        errors: {with: {status: 418}}\n"
-    "        retry: slowly\n"
-    "        do:\n"
-    "          - note: {set: {caught: '${ $err.title }'}}\n"
-    "  - which:\n"
-    "      switch:\n"
-    "        - done: {when: '${ .caught != null }', then: pause}\n"
-    "        - other: {then: end}\n"
-    "  - pause: {wait: {seconds: 2}}\n"
-    "  - last: {set: {end: ok}, then: end}\n";
-
 static enum rv_err definition_load(struct rv_arena *arena, struct rv_str text,
                                    const struct rv_definition **definition, struct rv_buf *out)
 {
@@ -343,7 +306,7 @@ static void run_definition(struct torture *t)
     struct rv_buf out;
     const struct rv_definition *definition = NULL;
     rv_arena_init(&arena, 0);
-    TRY(t, definition_load(&arena, rv_str_of(rich), &definition, &out));
+    TRY(t, definition_load(&arena, rv_str_of(workflow_file("torture/rich")), &definition, &out));
     EXPECT(definition != NULL, "%.*s", RV_STR_FMT(rv_buf_str(&out)));
     for (uint32_t node = 1; node <= rv_definition_nodes(definition); node++) {
         const struct rv_policy *policy = rv_definition_policy(definition, node);

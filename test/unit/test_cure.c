@@ -1,5 +1,6 @@
 /* Which commands are named for a task: it is asked for each whether it is accepted, and nothing of
  * the workflow is evaluated for that. */
+#include "../lib/workflow.h"
 #include "core/cure.h"
 #include "flow_kit.h"
 
@@ -11,16 +12,6 @@
 #include <cmocka.h>
 
 enum { NOW = 1000000, ASKING_BYTES_MAX = 256 * 1024 };
-
-/* What follows the step, and what undoes it, does not fit into the memory of these tests. */
-#define HEAVY "{n: '${ [range(20000)] | length }'}"
-static const char *const workflow =
-    "document: {dsl: '1.0.3', namespace: a, name: b, version: '1.0.0'}\n"
-    "do:\n"
-    "  - ask:\n"
-    "      call: one\n"
-    "      metadata: {reeve: {compensate: [{undo: {call: one, with: " HEAVY "}}]}}\n"
-    "  - then: {call: two, with: " HEAVY "}\n";
 
 struct fixture {
     struct kit kit;
@@ -36,7 +27,7 @@ static int open_fixture(void **state)
 {
     static struct fixture f;
     f = (struct fixture){.task = {.revision = 0}};
-    kit_new(&f.kit, workflow);
+    kit_new(&f.kit, workflow_file("cure/workflow"));
     rv_arena_init(&f.rows, 0);
     rv_arena_init(&f.arena, ASKING_BYTES_MAX);
     struct rv_view none = {.definition = f.kit.definition};

@@ -1,4 +1,5 @@
 /* What is refused at publication: where, and with which cure. */
+#include "../lib/workflow.h"
 #include "flow_kit.h"
 
 #include "base/limits.h"
@@ -446,12 +447,7 @@ static void test_document_policy(void **state)
 {
     (void)state;
     static struct kit kit;
-    kit_new(&kit,
-            "document:\n  dsl: '1.0.0'\n  namespace: a\n  name: b\n  version: 1.2.3-rc.1+b\n"
-            "  title: T\n  summary: S\n  tags: {x: y}\n  metadata:\n    other: [1]\n"
-            "    reeve: {completeBy: PT40S, lease: PT20S, failures: {rounds: 0}}\n"
-            "do:\n- a: {call: x, metadata: {reeve: {completeBy: PT5S}, mine: 1}}\n"
-            "- c: {call: x, metadata: {reeve: {lease: PT2S, failures: {delay: {seconds: 3}}}}}\n");
+    kit_new(&kit, workflow_file("definition/document-policy"));
     const struct rv_policy *policy = rv_definition_policy(kit.definition, 0);
     assert_int_equal(policy->complete_by_ms, 40000);
     assert_int_equal(policy->lease_ms, 20000);

@@ -1,4 +1,5 @@
 /* Flows driven from stop to stop by a scripted agent. */
+#include "../lib/workflow.h"
 #include "flow_kit.h"
 
 #include "base/limits.h"
@@ -14,33 +15,12 @@
 
 #define HEAD "document: {dsl: '1.0.3', namespace: test, name: flow, version: '1.0.0'}\n"
 
-static const char *const order = HEAD
-    "do:\n"
-    "- reserveStock:\n"
-    "    call: inventory\n"
-    "    with: { operation: reserve, sku: '${ .sku }', quantity: '${ .quantity }' }\n"
-    "    output: { as: '{ sku: $input.sku, reservation: .id }' }\n"
-    "    metadata:\n"
-    "      reeve:\n"
-    "        completeBy: PT10S\n"
-    "        failures: { threshold: 4, then: error }\n"
-    "        compensate:\n"
-    "        - releaseStock:\n"
-    "            call: inventory\n"
-    "            with: { operation: release, key: '${ $undo.idempotencyKey }', sku: '${ .sku }' }\n"
-    "- charge:\n"
-    "    call: payment\n"
-    "    with: { amount: 5, constant: [true, null] }\n"
-    "    metadata: { reeve: { compensate: none } }\n"
-    "- ship:\n"
-    "    call: shipping\n"
-    "    metadata: { reeve: { pivot: true } }\n";
-
 static void test_order(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_play(&kit, order, "{\"sku\":\"a\",\"quantity\":12345678901234567890,\"more\":1}",
+    kit_play(&kit, workflow_file("flow/order"),
+             "{\"sku\":\"a\",\"quantity\":12345678901234567890,\"more\":1}",
              SCRIPT("reserveStock={\"id\":7}", "charge={\"ok\":true}", "ship={\"parcel\":1.50}"));
     kit_expect_output(&kit, "{\"parcel\":1.50}");
     assert_string_equal(kit.trace,
@@ -57,7 +37,7 @@ static void test_order_policy(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_new(&kit, order);
+    kit_new(&kit, workflow_file("flow/order"));
     const struct rv_definition *d = kit.definition;
     assert_int_equal(rv_definition_nodes(d), 4);
     uint32_t reserve = rv_definition_find(d, RV_STR("/do/0/reserveStock"));
@@ -93,7 +73,7 @@ static void test_undo(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_new(&kit, order);
+    kit_new(&kit, workflow_file("flow/order"));
     kit.undo = "{\"outcome\":\"unknown\",\"idempotencyKey\":\"k1\"}";
     kit_run_undo(&kit, "/do/0/reserveStock", "{\"sku\":\"a\"}");
     kit_expect_output(&kit, "{}");
@@ -111,23 +91,8 @@ static void test_data_flow(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_play(
-        &kit,
-        HEAD
-        "input: { from: '.order' }\n"
-        "output: { as: '{ out: ., context: $context }' }\n"
-        "do:\n"
-        "- a:\n"
-        "    if: .go\n"
-        "    input: { from: { only: '  ${ .id } ' } }\n"
-        "    call: x\n"
-        "    output: { as: '. + {in: $input, raw: $task.input.id}' }\n"
-        "    export: { as: '{ seen: $output.in, was: $context, raw: $task.output }' }\n"
-        "- skipped: { if: '${ false }', call: y, then: end }\n"
-        "- b: { set: '${ {c: $context.seen.only, n: $task.name, r: $task.reference,"
-        " w: $workflow.input.extra, i: $workflow.id, rt: $runtime.name,"
-        " v: $workflow.definition.document.version, s: $workflow.startedAt.epoch.seconds} }' }\n",
-        "{\"order\":{\"go\":true,\"id\":5},\"extra\":9}", SCRIPT("a={\"o\":1}"));
+    kit_play(&kit, workflow_file("flow/data-flow"),
+             "{\"order\":{\"go\":true,\"id\":5},\"extra\":9}", SCRIPT("a={\"o\":1}"));
     kit_expect_output(&kit, "{\"out\":{\"c\":5,\"n\":\"b\",\"r\":\"/do/2/b\",\"w\":9,"
                             "\"i\":\"06DWX3T9H2K4Q\",\"rt\":\"Reeve\",\"v\":\"1.0.0\",\"s\":1000},"
                             "\"context\":{\"seen\":{\"only\":5},\"was\":null,\"raw\":{\"o\":1}}}");
@@ -138,19 +103,7 @@ static void test_then(void **state)
 {
     (void)state;
     struct kit kit;
-    const char *yaml = HEAD "do:\n"
-                            "- outer:\n"
-                            "    do:\n"
-                            "    - pick:\n"
-                            "        switch:\n"
-                            "        - other: { then: continue }\n"
-                            "        - leave: { when: '.w == \"exit\"', then: exit }\n"
-                            "        - stop: { when: '.w == \"end\"', then: end }\n"
-                            "        - jump: { when: '.w == \"jump\"', then: last }\n"
-                            "    - middle: { set: { m: 1 } }\n"
-                            "    - last: { set: { l: '${ . }' } }\n"
-                            "    output: { as: '{ outer: . }' }\n"
-                            "- after: { set: '${ {after: .} }' }\n";
+    const char *yaml = workflow_file("flow/then");
     kit_new(&kit, yaml);
     kit_run(&kit, "{\"w\":\"exit\"}");
     kit_expect_output(&kit, "{\"after\":{\"outer\":{\"w\":\"exit\"}}}");
@@ -170,15 +123,7 @@ static void test_visits(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_play(&kit,
-             HEAD "do:\n"
-                  "- first: { call: f }\n"
-                  "- again: { call: a }\n"
-                  "- check:\n"
-                  "    switch:\n"
-                  "    - more: { when: '.n < 3', then: again }\n"
-                  "- last: { call: l }\n",
-             "{}",
+    kit_play(&kit, workflow_file("flow/visits"), "{}",
              SCRIPT("first={}", "again={\"n\":1}", "again={\"n\":2}", "again={\"n\":3}", "last=1"));
     kit_expect_output(&kit, "1");
     assert_non_null(strstr(kit.trace, "call /do/1/again 3 {}\nran [\"/do/2/check\"]\n"
@@ -186,26 +131,11 @@ static void test_visits(void **state)
     kit_done(&kit);
 }
 
-static const char *const retried = HEAD
-    "do:\n"
-    "- t:\n"
-    "    try:\n"
-    "    - one: { call: a, with: { v: '${ .v }' } }\n"
-    "    - two: { call: b }\n"
-    "    catch:\n"
-    "      errors: { with: { status: 503 } }\n"
-    "      retry: { delay: PT2S, backoff: { exponential: {} }, limit: { attempt: { count: 2 } } }\n"
-    "      as: err\n"
-    "      do:\n"
-    "      - fix: { set: { fixed: '${ $err.status }', in: '${ .v }' } }\n"
-    "    output: { as: '. + {t: true}' }\n"
-    "- end1: { call: c }\n";
-
 static void test_retry(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_play(&kit, retried, "{\"v\":4}",
+    kit_play(&kit, workflow_file("flow/retried"), "{\"v\":4}",
              SCRIPT("one={}", "two!{\"status\":503}", "one={}", "two!{\"status\":503}", "one={}",
                     "two={\"ok\":1}", "end1=2"));
     kit_expect_output(&kit, "2");
@@ -225,14 +155,15 @@ static void test_retry_exhausted(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_play(&kit, retried, "{\"v\":4}",
+    kit_play(&kit, workflow_file("flow/retried"), "{\"v\":4}",
              SCRIPT("one!{\"status\":503}", "one!{\"status\":503}", "one!{\"status\":503}"));
     assert_int_equal(kit.stop.kind, RV_FLOW_CALL);
     assert_non_null(strstr(kit.trace, "ran [\"/do/0/t/catch/do/0/fix\"]\nabandoned 1\n"
                                       "call /do/1/end1 1 {}\n"));
     assert_true(rv_str_is(kit.stop.data, "{\"fixed\":503,\"in\":4,\"t\":true}"));
     kit_done(&kit);
-    kit_play(&kit, retried, "{}", SCRIPT("one={}", "two!{\"status\":404,\"detail\":\"d\"}"));
+    kit_play(&kit, workflow_file("flow/retried"), "{}",
+             SCRIPT("one={}", "two!{\"status\":404,\"detail\":\"d\"}"));
     kit_expect_error(&kit, "{\"status\":404,\"detail\":\"d\",\"instance\":\"/do/0/t/try/1/two\","
                            "\"type\":\"https://open-workflow-specification.org/spec/1.0.0/errors/"
                            "communication\",\"title\":\"The agent reported an error\"}");
@@ -246,23 +177,7 @@ static void test_nested_try(void **state)
     struct kit kit;
     /* The inner try keeps `a` for its retry; the block then fails elsewhere, the outer one retries
      * and finds both again. */
-    const char *yaml = HEAD
-        "do:\n"
-        "- outer:\n"
-        "    try:\n"
-        "    - inner:\n"
-        "        try:\n"
-        "        - pick:\n"
-        "            switch: [ { b: { when: '$context.b', then: b } } ]\n"
-        "        - a: { call: a, then: exit }\n"
-        "        - b: { call: b }\n"
-        "        catch:\n"
-        "          errors: { with: { title: A } }\n"
-        "          when: '$error.detail == \"yes\"'\n"
-        "          retry: { delay: PT1S }\n"
-        "    catch:\n"
-        "      exceptWhen: '$error.status == 400'\n"
-        "      retry: { delay: { milliseconds: 5 }, backoff: { linear: {} } }\n";
+    const char *yaml = workflow_file("flow/nested-try");
     const char *a = "a!{\"title\":\"A\",\"detail\":\"yes\"}";
     kit_play(&kit, yaml, "{}",
              SCRIPT(a, a, "a!{\"title\":\"A\",\"detail\":\"no\"}", "a!{\"title\":\"B\"}", "a={}"));
@@ -281,17 +196,7 @@ static void test_kept_step_is_left(void **state)
     (void)state;
     struct kit kit;
     /* The retry goes another way: the step that raised is left for good when the try ends. */
-    kit_play(&kit,
-             HEAD
-             "do:\n"
-             "- t:\n"
-             "    try:\n"
-             "    - go: { if: '$context == null', set: { x: 1 }, export: { as: '{ n: 1 }' } }\n"
-             "    - a: { if: '.x == 1', call: a }\n"
-             "    - b: { call: b }\n"
-             "    catch: { retry: { delay: PT1S } }\n"
-             "- c: { call: c }\n",
-             "{}", SCRIPT("a!{}", "b={}", "c={}"));
+    kit_play(&kit, workflow_file("flow/kept-step-is-left"), "{}", SCRIPT("a!{}", "b={}", "c={}"));
     assert_string_equal(kit.trace,
                         "ran [\"/do/0/t\",\"/do/0/t/try/0/go\"]\ncall /do/0/t/try/1/a 1 {}\n"
                         "wait /do/0/t\ncall /do/0/t/try/2/b 1 {}\nabandoned 1\n"
@@ -305,19 +210,8 @@ static void test_call_in_catch(void **state)
     struct kit kit;
     /* What the try has kept is left for good when its catch begins, not when that ends; and the
      * try's own input outlives a stop in there. */
-    kit_play(&kit,
-             HEAD
-             "do:\n"
-             "- t:\n"
-             "    try:\n"
-             "    - go: { if: '$context == null', set: { x: 1 }, export: { as: '{ n: 1 }' } }\n"
-             "    - a: { if: '.x == 1', call: a }\n"
-             "    - b: { call: b }\n"
-             "    catch:\n"
-             "      retry: { limit: { attempt: { count: 1 } } }\n"
-             "      do: [ { c: { call: c } } ]\n"
-             "    output: { as: '[$input.in, .]' }\n",
-             "{\"in\":5}", SCRIPT("a!{}", "b!{}", "c=6"));
+    kit_play(&kit, workflow_file("flow/call-in-catch"), "{\"in\":5}",
+             SCRIPT("a!{}", "b!{}", "c=6"));
     kit_expect_output(&kit, "[5,6]");
     assert_string_equal(kit.trace,
                         "ran [\"/do/0/t\",\"/do/0/t/try/0/go\"]\ncall /do/0/t/try/1/a 1 {}\n"
@@ -330,13 +224,7 @@ static void test_catch_then(void **state)
 {
     (void)state;
     struct kit kit;
-    const char *yaml = HEAD "do:\n"
-                            "- t:\n"
-                            "    try: [ { a: { call: a } } ]\n"
-                            "    catch: { errors: { with: { status: 1 } }, then: other }\n"
-                            "    then: end\n"
-                            "- next: { set: { n: 1 } }\n"
-                            "- other: { set: { o: '${ . }' } }\n";
+    const char *yaml = workflow_file("flow/catch-then");
     kit_play(&kit, yaml, "{\"i\":1}", SCRIPT("a!{\"status\":1}"));
     kit_expect_output(&kit, "{\"o\":{\"i\":1}}");
     kit_done(&kit);
@@ -349,12 +237,7 @@ static void test_raise(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_new(&kit, HEAD "use:\n"
-                       "  errors:\n"
-                       "    bad: { type: 'urn:x', status: 400, title: Bad, detail: '${ .why }',"
-                       " instance: /else }\n"
-                       "do:\n"
-                       "- d: { do: [ { r: { raise: { error: bad } } } ] }\n");
+    kit_new(&kit, workflow_file("flow/raise"));
     kit_run(&kit, "{\"why\":\"so\"}");
     kit_expect_error(&kit, "{\"type\":\"urn:x\",\"status\":400,\"title\":\"Bad\","
                            "\"detail\":\"so\",\"instance\":\"/do/0/d/do/0/r\"}");
@@ -390,19 +273,7 @@ static void test_timeouts(void **state)
 {
     (void)state;
     struct kit kit;
-    const char *yaml = HEAD
-        "use: { timeouts: { short: { after: PT5S } } }\n"
-        "timeout: { after: PT1M }\n"
-        "do:\n"
-        "- t:\n"
-        "    try:\n"
-        "    - a: { call: a, timeout: short }\n"
-        "    - w: { wait: PT2M }\n"
-        "    catch:\n"
-        "      errors: { with: { type: 'https://open-workflow-specification.org/spec/1.0.0/errors/"
-        "timeout' } }\n"
-        "      retry: { limit: { attempt: { count: 1 } } }\n"
-        "      do: [ { c: { set: { at: '${ $error.instance }' } } } ]\n";
+    const char *yaml = workflow_file("flow/timeouts");
     kit_play(&kit, yaml, "{}", SCRIPT("a~", "a~"));
     kit_expect_output(&kit, "{\"at\":\"/do/0/t/try/0/a\"}");
     assert_int_equal(kit.steps_count, 1);
@@ -419,24 +290,13 @@ static void test_attempt_duration(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_play(&kit,
-             HEAD "do:\n"
-                  "- t:\n"
-                  "    timeout: { after: PT10S }\n"
-                  "    try: [ { a: { call: a } } ]\n"
-                  "    catch: { retry: { limit: { attempt: { duration: PT4S } } } }\n",
-             "{}", SCRIPT("a~", "a~", "a~"));
+    kit_play(&kit, workflow_file("flow/attempt-duration"), "{}", SCRIPT("a~", "a~", "a~"));
     kit_expect_error(&kit, "{\"status\":408,\"instance\":\"/do/0/t\"}");
     assert_int_equal(kit.now, 1010000);
     assert_int_equal(kit.steps_count, 1);
     kit_done(&kit);
-    kit_play(&kit,
-             HEAD "do:\n"
-                  "- t:\n"
-                  "    try: [ { a: { call: a } } ]\n"
-                  "    catch: { retry: { delay: PT3S, jitter: { from: PT1S, to: PT1S },"
-                  " limit: { duration: PT9S } } }\n",
-             "7", SCRIPT("a!{\"status\":1}", "a!{\"status\":2}", "a!{\"status\":3}"));
+    kit_play(&kit, workflow_file("flow/attempt-duration-2"), "7",
+             SCRIPT("a!{\"status\":1}", "a!{\"status\":2}", "a!{\"status\":3}"));
     kit_expect_error(&kit, "{\"status\":3,\"instance\":\"/do/0/t/try/0/a\"}");
     assert_int_equal(kit.now, 1008000);
     kit_done(&kit);
@@ -446,12 +306,7 @@ static void test_runs_away(void **state)
 {
     (void)state;
     struct kit kit;
-    const char *yaml = HEAD "do:\n"
-                            "- t:\n"
-                            "    try:\n"
-                            "    - a: { set: { x: 1 } }\n"
-                            "    - b: { set: { x: 2 }, then: a }\n"
-                            "    catch: { do: [ { c: { set: { caught: true } } } ] }\n";
+    const char *yaml = workflow_file("flow/runs-away");
     for (uint32_t steps = 0; steps <= 256; steps += 64) {
         kit_new(&kit, yaml);
         kit.inline_steps = steps;
@@ -514,7 +369,7 @@ static void test_no_memory(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_new(&kit, retried);
+    kit_new(&kit, workflow_file("flow/retried"));
     bool ended = false;
     for (size_t bytes = 1; !ended; bytes += bytes / 16 + 8) {
         kit.arena_bytes = bytes;
@@ -526,38 +381,13 @@ static void test_no_memory(void **state)
     kit_done(&kit);
 }
 
-/* All that an expression may ask for, in a try that is left while a call of it is under way. */
-static const char *const asks_all = HEAD
-    "timeout: { after: PT1H }\n"
-    "input: { from: '{ n: .n, w: $workflow.input.n, id: $workflow.id }' }\n"
-    "output: { as: '{ last: ., r: $runtime.name }' }\n"
-    "do:\n"
-    "- prepare:\n"
-    "    input: { from: { kept: '${ .n }', fixed: [1, two] } }\n"
-    "    set: { a: '${ .kept }', b: ['${ $workflow.definition.document.name }'] }\n"
-    "    export: { as: '$context + {t: $task.name, out: $output.a}' }\n"
-    "- choose:\n"
-    "    switch: [ { no: { when: '.a == 0', then: end } }, { yes: { then: attempt } } ]\n"
-    "- attempt:\n"
-    "    try:\n"
-    "    - ask: { call: agent, with: { context: '${ $context }', id: '${ $workflow.id }' } }\n"
-    "    catch:\n"
-    "      as: e\n"
-    "      when: '$e.status == 500 and $task.name == \"attempt\"'\n"
-    "      retry: { when: '$e.status == 501', limit: { attempt: { count: 1 } } }\n"
-    "      do:\n"
-    "      - tell: { call: agent, with: { failed: '${ $e.title }' } }\n"
-    "- fail:\n"
-    "    if: '.again'\n"
-    "    raise: { error: { type: '${ \"https://x.y/\\(1)\" }', status: 409, title: '${ .t }' } }\n";
-
 static void test_all_that_may_be_asked(void **state)
 {
     (void)state;
     struct kit kit;
     const char *const *script = SCRIPT("ask!{\"type\":\"t\",\"status\":500,\"title\":\"no\"}",
                                        "tell={\"again\":false}");
-    kit_play(&kit, asks_all, "{\"n\":7}", script);
+    kit_play(&kit, workflow_file("flow/asks-all"), "{\"n\":7}", script);
     kit_expect_output(&kit, "{\"last\":{\"again\":false},\"r\":\"Reeve\"}");
     assert_non_null(strstr(kit.trace, "{\"context\":{\"t\":\"prepare\",\"out\":7}"));
     assert_non_null(strstr(kit.trace, "{\"failed\":\"no\"}"));
@@ -664,7 +494,7 @@ static void test_hostile_frames(void **state)
         "{\"n\":2,\"x\":0}",
     };
     struct kit kit;
-    kit_new(&kit, retried);
+    kit_new(&kit, workflow_file("flow/retried"));
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct rv_flow_env env = {.definition = kit.definition,
                                   .arena = &kit.last,

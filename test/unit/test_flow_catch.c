@@ -1,4 +1,5 @@
 /* Which errors a catch takes, and what becomes of those that it does not. */
+#include "../lib/workflow.h"
 #include "flow_kit.h"
 
 #include <setjmp.h>
@@ -56,15 +57,7 @@ static void test_retry_raises_onward(void **state)
     }
     /* Onward is the catch of the next try around it. */
     struct kit kit;
-    kit_play(&kit,
-             HEAD "do:\n"
-                  "- t:\n"
-                  "    try:\n"
-                  "    - u:\n"
-                  "        try: [ { a: { call: a } } ]\n"
-                  "        catch: { retry: { limit: { attempt: { count: 1 } } } }\n"
-                  "    catch: { as: e, do: [ { f: { set: { was: '${ $e.title }' } } } ] }\n",
-             "{}", SCRIPT(fails, fails));
+    kit_play(&kit, workflow_file("flow_catch/retry-raises-onward"), "{}", SCRIPT(fails, fails));
     kit_expect_output(&kit, "{\"was\":\"down\"}");
     kit_done(&kit);
 }
@@ -106,14 +99,8 @@ static void test_error_is_kept_while_it_is_handled(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_play(&kit,
-             HEAD "do:\n"
-                  "- t:\n"
-                  "    try: [ { a: { call: a } } ]\n"
-                  "    catch:\n"
-                  "      as: e\n"
-                  "      do: [ { b: { call: b } }, { f: { set: { was: '${ $e.title }' } } } ]\n",
-             "{}", SCRIPT("a!{\"status\":503,\"title\":\"down\"}", "b={}"));
+    kit_play(&kit, workflow_file("flow_catch/error-is-kept-while-it-is-handled"), "{}",
+             SCRIPT("a!{\"status\":503,\"title\":\"down\"}", "b={}"));
     kit_expect_output(&kit, "{\"was\":\"down\"}");
     kit_done(&kit);
 }

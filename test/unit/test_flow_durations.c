@@ -1,4 +1,5 @@
 /* Durations that expressions compute. */
+#include "../lib/workflow.h"
 #include "flow_kit.h"
 
 #include "base/limits.h"
@@ -20,12 +21,8 @@ static void test_computed_durations(void **state)
 {
     (void)state;
     struct kit kit;
-    kit_play(&kit,
-             HEAD "do:\n"
-                  "- a: { wait: '${ .iso }' }\n"
-                  "- b: { wait: '${ {seconds: $input.n, milliseconds: 5} }' }\n"
-                  "- c: { wait: '${ \"PT0S\" }' }\n",
-             "{\"iso\":\"PT3S\",\"n\":2}", SCRIPT(NULL));
+    kit_play(&kit, workflow_file("flow_durations/computed-durations"), "{\"iso\":\"PT3S\",\"n\":2}",
+             SCRIPT(NULL));
     assert_int_equal(kit.stop.kind, RV_FLOW_DONE);
     assert_int_equal(kit.now, 1005005);
     kit_done(&kit);
@@ -37,22 +34,13 @@ static void test_computed_durations(void **state)
     kit_expect_error(&kit, "{\"status\":408,\"instance\":\"/do/0/a\"}");
     assert_int_equal(kit.now, 1004000);
     kit_done(&kit);
-    kit_play(&kit,
-             HEAD "timeout: { after: '${ .t }' }\n"
-                  "do:\n"
-                  "- w: { wait: PT2S }\n"
-                  "- a: { call: a }\n",
-             "{\"t\":{\"seconds\":7}}", SCRIPT("a~"));
+    kit_play(&kit, workflow_file("flow_durations/computed-durations-2"), "{\"t\":{\"seconds\":7}}",
+             SCRIPT("a~"));
     kit_expect_error(&kit, "{\"status\":408,\"instance\":\"/timeout\"}");
     assert_int_equal(kit.now, 1007000);
     kit_done(&kit);
-    kit_play(&kit,
-             HEAD "do:\n"
-                  "- t:\n"
-                  "    try: [ { a: { call: a } } ]\n"
-                  "    catch: { retry: { delay: '${ {seconds: (.status - $input)} }',"
-                  " backoff: { linear: {} }, limit: { attempt: { count: 2 } } } }\n",
-             "3", SCRIPT("a!{\"status\":4}", "a!{\"status\":5}", "a!{\"status\":6}"));
+    kit_play(&kit, workflow_file("flow_durations/computed-durations-3"), "3",
+             SCRIPT("a!{\"status\":4}", "a!{\"status\":5}", "a!{\"status\":6}"));
     kit_expect_error(&kit, "{\"status\":6}");
     assert_int_equal(kit.now, 1005000);
     kit_done(&kit);

@@ -5,7 +5,7 @@
 #include "workflow/definition.h"
 #include "yaml/yaml.h"
 
-#include "../scenario/order.h"
+#include "../lib/workflow.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -62,7 +62,8 @@ static int ground_open(void **state)
     struct rv_yaml_fault where;
     struct rv_definition_fault fault;
     rv_arena_init(&g.arena, 0);
-    if (rv_yaml_parse(&g.arena, RV_STR(ORDER), sizeof ORDER, &document, &where) != RV_OK ||
+    struct rv_str order = rv_str_of(workflow_file("order"));
+    if (rv_yaml_parse(&g.arena, order, order.len + 1, &document, &where) != RV_OK ||
         rv_definition_load(&g.arena, &document, &g.definition, &fault) != RV_OK)
         return -1;
     struct rv_command submit = {.kind = RV_COMMAND_SUBMIT};

@@ -8,6 +8,7 @@
  * whose ids are read from stdin, in no order
  *
  * Prints lines "tasks.<what> <number> <unit>". Exits 1 when a task has not ended as it should. */
+#include "../../lib/workflow.h"
 #include "reeve.h"
 
 #include <stdio.h>
@@ -16,16 +17,6 @@
 #include <time.h>
 
 enum { BATCH_TASKS = 250, WINDOW_BATCHES = 8, STEPS = 3 };
-
-static const char definition[] =
-    "document: {dsl: '1.0.3', namespace: bench, name: three, version: '1.0.0'}\n"
-    "do:\n"
-    "  - reserveStock: {call: bench, with: {orderId: '${ $workflow.input.orderId }'},"
-    " metadata: {reeve: {compensate: none}}}\n"
-    "  - chargePayment: {call: bench, with: {orderId: '${ $workflow.input.orderId }'},"
-    " metadata: {reeve: {compensate: none}}}\n"
-    "  - shipOrder: {call: bench, with: {orderId: '${ $workflow.input.orderId }'},"
-    " metadata: {reeve: {compensate: none}}}\n";
 
 static double seconds(void)
 {
@@ -45,7 +36,7 @@ static void publish(struct rv_client *client)
     struct rv_answer answer;
     struct rv_call call = {.method = "PUT",
                            .path = "/v1/workflows",
-                           .body = definition,
+                           .body = workflow_file("bench/three"),
                            .content_type = "application/yaml"};
     if (rv_client_request(client, &call, &answer) != RV_RESULT_OK)
         die(client, "publish");
