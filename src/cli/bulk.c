@@ -161,20 +161,20 @@ static void path_of(struct cli *cli, struct cli_path *path, const char *rest)
 }
 
 /* Outcomes that are alike: one line of a table. */
-struct kind {
+struct outcome_kind {
     struct rv_str text;
     struct rv_str task; /* a sample */
     int64_t count;
 };
 
-struct kinds {
+struct outcome_kinds {
     struct cli *cli;
-    struct kind rows[KINDS_SHOWN];
+    struct outcome_kind rows[KINDS_SHOWN];
     size_t count;
     int64_t others; /* outcomes that are in no row */
 };
 
-static void kind_count(struct kinds *kinds, struct rv_str text, struct rv_str task)
+static void kind_count(struct outcome_kinds *kinds, struct rv_str text, struct rv_str task)
 {
     size_t at = 0;
     rv_assert(kinds->count <= KINDS_SHOWN);
@@ -185,7 +185,7 @@ static void kind_count(struct kinds *kinds, struct rv_str text, struct rv_str ta
         return;
     }
     if (at == kinds->count)
-        kinds->rows[kinds->count++] = (struct kind){.text = text, .task = task};
+        kinds->rows[kinds->count++] = (struct outcome_kind){.text = text, .task = task};
     kinds->rows[at].count++;
 }
 
@@ -211,7 +211,7 @@ static struct rv_str without_task(struct rv_arena *arena, struct rv_str message,
 /* Refusals that differ in nothing but the id of their task are one line. */
 static void refusal_each(const struct rv_json *item, void *user)
 {
-    struct kinds *kinds = user;
+    struct outcome_kinds *kinds = user;
     struct rv_str task = cli_str(item, "task");
     kind_count(kinds, without_task(&kinds->cli->arena, cli_str(item, "message"), task), task);
 }
@@ -219,7 +219,7 @@ static void refusal_each(const struct rv_json *item, void *user)
 /* A task that no longer exists has no state. */
 static void state_each(const struct rv_json *item, void *user)
 {
-    struct kinds *kinds = user;
+    struct outcome_kinds *kinds = user;
     struct rv_str state = cli_str(item, "state");
     if (state.len == 0)
         kinds->others++;
@@ -228,19 +228,19 @@ static void state_each(const struct rv_json *item, void *user)
 }
 
 /* The outcomes of the selection, of one kind or (NULL) those that are listed by default. */
-static int kinds_read(struct cli *cli, const char *outcome, struct kinds *kinds,
+static int kinds_read(struct cli *cli, const char *outcome, struct outcome_kinds *kinds,
                       void (*each)(const struct rv_json *item, void *user), struct rv_str *ret_next)
 {
     struct cli_list list = {.items = "outcomes", .each = each, .user = kinds};
-    *kinds = (struct kinds){.cli = cli};
+    *kinds = (struct outcome_kinds){.cli = cli};
     path_of(cli, &list.path, "outcomes");
     cli_path_parameter(&list.path, "outcome", outcome);
     return cli_list_read(cli, &list, NULL, OUTCOMES_READ, ret_next);
 }
 
 /* One row per kind; the column of the state that tasks have now is in colour. */
-static void kinds_print(struct cli *cli, const struct kinds *kinds, const char *const *heads,
-                        bool states)
+static void kinds_print(struct cli *cli, const struct outcome_kinds *kinds,
+                        const char *const *heads, bool states)
 {
     struct cli_table table;
     cli_table_init(&table, &cli->arena, heads);
@@ -261,7 +261,7 @@ static void kinds_print(struct cli *cli, const struct kinds *kinds, const char *
 static int refusals_print(struct cli *cli)
 {
     static const char *const heads[] = {">TASKS", "REFUSED", "SAMPLE", NULL};
-    struct kinds kinds;
+    struct outcome_kinds kinds;
     struct rv_str next;
     int code = kinds_read(cli, NULL, &kinds, refusal_each, &next);
     if (code != CLI_DONE)
@@ -277,7 +277,7 @@ static int refusals_print(struct cli *cli)
 static int states_print(struct cli *cli)
 {
     static const char *const heads[] = {">TASKS", "STATE NOW", "SAMPLE", NULL};
-    struct kinds kinds;
+    struct outcome_kinds kinds;
     struct rv_str next;
     int code = kinds_read(cli, "done", &kinds, state_each, &next);
     if (code != CLI_DONE)
