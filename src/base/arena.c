@@ -70,11 +70,14 @@ void rv_arena_reset(struct rv_arena *arena)
 
 void rv_arena_release(struct rv_arena *arena, struct rv_arena_mark mark)
 {
+    rv_assert(mark.bytes_taken <= arena->bytes_taken);
     if (mark.current == NULL) {
+        rv_assert(mark.bytes_taken == 0);
         rv_arena_reset(arena);
         arena->refused = mark.refused;
         return;
     }
+    rv_assert(mark.next <= mark.end);
     arena->current = mark.current;
     arena->next = mark.next;
     arena->end = mark.end;
@@ -105,6 +108,7 @@ static bool arena_grow(struct rv_arena *arena, size_t bytes)
         size = BLOCK_BYTES_MAX;
     if (size < bytes)
         size = bytes;
+    rv_assert(last == NULL || last->next == NULL);
     struct rv_arena_block *block = malloc(sizeof *block + RV_ARENA_ALIGN + size);
     if (block == NULL)
         return false;
@@ -123,7 +127,10 @@ void *rv_arena_cut(struct rv_arena *arena, size_t bytes, size_t align)
                 (bytes > arena->bytes_max || arena->bytes_taken > arena->bytes_max - bytes);
     if (over || bytes > SIZE_MAX / 2)
         return arena_refuse(arena, RV_ERR_LIMIT);
-    size_t pad = -(uintptr_t)arena->next & (align - 1); /* align is a power of two */
+    rv_assert(align != 0);
+    rv_assert((align & (align - 1)) == 0);
+    rv_assert(align <= RV_ARENA_ALIGN);
+    size_t pad = -(uintptr_t)arena->next & (align - 1);
     if (arena->next == NULL || (size_t)(arena->end - arena->next) < bytes + pad) {
         if (!arena_grow(arena, bytes))
             return arena_refuse(arena, RV_ERR_MEMORY);

@@ -1,5 +1,6 @@
 #include "base/bucket.h"
 
+#include "base/assert.h"
 #include "base/time.h"
 
 /* A rate of n a second is n thousandths of a token a millisecond. */
@@ -10,6 +11,8 @@ static int64_t level_at(const struct rv_bucket *bucket, int64_t now)
 {
     int64_t full = (int64_t)bucket->per_second * TOKEN;
     int64_t ms = now - bucket->at;
+    rv_assert(bucket->level >= 0);
+    rv_assert(bucket->level <= full);
     if (ms <= 0)
         return bucket->level;
     if (ms >= RV_SECOND_MS)
@@ -45,6 +48,7 @@ int64_t rv_bucket_next_at(const struct rv_bucket *bucket, int64_t now)
     int64_t lacks = TOKEN - level_at(bucket, now);
     if (bucket->per_second == 0 || lacks <= 0)
         return now;
+    rv_assert(lacks <= TOKEN);
     int64_t rate = bucket->per_second;
     int64_t from = now > bucket->at ? now : bucket->at;
     return from + (lacks + rate - 1) / rate;

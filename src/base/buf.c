@@ -1,5 +1,7 @@
 #include "base/buf.h"
 
+#include "base/assert.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -26,6 +28,8 @@ char *rv_buf_grow(struct rv_buf *buf, size_t bytes)
 {
     if (buf->failed != RV_OK)
         return NULL;
+    rv_assert(buf->len <= buf->room);
+    rv_assert(buf->room <= buf->bytes_max);
     if (bytes > buf->bytes_max || buf->len > buf->bytes_max - bytes) {
         buf->failed = RV_ERR_LIMIT;
         return NULL;
@@ -36,6 +40,7 @@ char *rv_buf_grow(struct rv_buf *buf, size_t bytes)
         room = need;
     if (room > buf->bytes_max)
         room = buf->bytes_max;
+    rv_assert(room >= need);
     char *at = realloc(buf->at, room);
     if (at == NULL) {
         buf->failed = RV_ERR_MEMORY;
@@ -76,8 +81,9 @@ void rv_buf_printf(struct rv_buf *buf, const char *format, ...)
         if (at == NULL)
             return;
         va_start(args, format);
-        vsnprintf(at, (size_t)n + 1, format, args);
+        int again = vsnprintf(at, (size_t)n + 1, format, args);
         va_end(args);
+        rv_assert(again == n);
         buf->len += (size_t)n;
     }
 }

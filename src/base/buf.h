@@ -2,6 +2,7 @@
 #ifndef RV_BASE_BUF_H
 #define RV_BASE_BUF_H
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -70,6 +71,7 @@ void rv_buf_printf(struct rv_buf *buf, const char *format, ...)
 
 static inline struct rv_str rv_buf_str(const struct rv_buf *buf)
 {
+    rv_assert(buf->len <= buf->room);
     return (struct rv_str){buf->at ? buf->at : "", buf->len};
 }
 

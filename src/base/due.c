@@ -17,6 +17,7 @@ void rv_dues_done(struct rv_dues *dues)
 
 enum rv_err rv_dues_reserve(struct rv_dues *dues, size_t count)
 {
+    rv_assert(dues->count <= dues->room);
     if (count <= dues->room)
         return RV_OK;
     size_t room = dues->room ? dues->room * 2 : 64;
@@ -31,6 +32,8 @@ enum rv_err rv_dues_reserve(struct rv_dues *dues, size_t count)
 
 static void put(struct rv_dues *dues, struct rv_due *due, size_t place)
 {
+    rv_assert(place >= 1);
+    rv_assert(place <= dues->count);
     dues->entries[place - 1] = due;
     due->place = place;
 }
@@ -60,6 +63,9 @@ void rv_due_set(struct rv_dues *dues, struct rv_due *due, int64_t at)
     if (due->place == 0) {
         rv_assert(dues->count < dues->room);
         due->place = ++dues->count;
+    } else {
+        rv_assert(due->place <= dues->count);
+        rv_assert(dues->entries[due->place - 1] == due);
     }
     sift(dues, due, due->place);
 }
@@ -69,6 +75,8 @@ void rv_due_clear(struct rv_dues *dues, struct rv_due *due)
     size_t place = due->place;
     if (place == 0)
         return;
+    rv_assert(place <= dues->count);
+    rv_assert(dues->entries[place - 1] == due);
     struct rv_due *last = dues->entries[--dues->count];
     due->place = 0;
     if (last != due)

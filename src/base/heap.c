@@ -1,5 +1,6 @@
 #include "base/heap.h"
 
+#include "base/assert.h"
 #include "base/array.h"
 
 #include <stdlib.h>
@@ -24,6 +25,7 @@ enum rv_err rv_heap_push(struct rv_heap *heap, int64_t at, uint64_t value, uint6
 {
     if (!RV_ARRAY_ROOM(heap->entries, heap->count, heap->room))
         return RV_ERR_MEMORY;
+    rv_assert(heap->count < heap->room);
     struct rv_heap_entry entry = {at, heap->order_next++, value, detail};
     size_t i = heap->count++;
     while (i > 0) {
@@ -56,8 +58,10 @@ size_t rv_heap_least(const struct rv_heap *heap, size_t max, struct rv_heap_entr
         size_t child = 2 * edge[least] + 1;
         ret_entries[count++] = heap->entries[edge[least]];
         edge[least] = edge[--edge_count];
-        for (size_t i = child; i < child + 2 && i < heap->count; i++)
+        for (size_t i = child; i < child + 2 && i < heap->count; i++) {
+            rv_assert(edge_count < RV_HEAP_LEAST_MAX + 1);
             edge[edge_count++] = i;
+        }
     }
     return count;
 }
@@ -87,6 +91,7 @@ bool rv_heap_pop(struct rv_heap *heap, struct rv_heap_entry *ret_entry)
     *ret_entry = heap->entries[0];
     struct rv_heap_entry last = heap->entries[--heap->count];
     entry_sink(heap, 0, last);
+    rv_assert(heap->count == 0 || !entry_before(&heap->entries[0], ret_entry));
     return true;
 }
 

@@ -26,9 +26,13 @@ struct rv_task_id rv_id_make(struct rv_id_maker *maker, int64_t now)
         maker->last_ms++;
         maker->counter = 0;
     }
+    rv_assert(maker->last_ms >= 0);
     rv_assert(maker->last_ms <= ID_MS_MAX);
-    return (struct rv_task_id){maker->last_ms << MS_SHIFT |
-                               (int64_t)maker->instance << COUNTER_BITS | maker->counter};
+    rv_assert(maker->counter >> COUNTER_BITS == 0);
+    struct rv_task_id id = {maker->last_ms << MS_SHIFT | (int64_t)maker->instance << COUNTER_BITS |
+                            maker->counter};
+    rv_assert(id.value > 0);
+    return id;
 }
 
 struct rv_task_id rv_id_from(int64_t at)
@@ -67,6 +71,7 @@ struct rv_str rv_step_text(struct rv_step_id id, char text[static RV_STEP_TEXT_B
     text[len++] = '-';
     while (n > 0)
         text[len++] = digits[--n];
+    rv_assert(len < RV_STEP_TEXT_BYTES);
     text[len] = '\0';
     return (struct rv_str){text, len};
 }
@@ -99,6 +104,7 @@ enum rv_err rv_task_parse(struct rv_str text, struct rv_task_id *ret_id)
     }
     if (value == 0)
         return RV_ERR_INVALID;
+    rv_assert(value <= INT64_MAX);
     ret_id->value = (int64_t)value;
     return RV_OK;
 }

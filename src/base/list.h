@@ -2,13 +2,16 @@
 #ifndef RV_BASE_LIST_H
 #define RV_BASE_LIST_H
 
+#include "base/assert.h"
+
 #include <stddef.h>
 
 /* `next` and `prev` name the two links of an item (it may have several pairs, for several lists).
  * A list is a struct with the members `first` and `last`, zeroed when empty. The arguments are
- * evaluated more than once. */
+ * evaluated more than once. Only an item of the list can be removed from it. */
 #define RV_LIST_APPEND(list, item, next, prev)                                                     \
     do {                                                                                           \
+        rv_assert(((list)->first == NULL) == ((list)->last == NULL));                              \
         (item)->next = NULL;                                                                       \
         (item)->prev = (list)->last;                                                               \
         if ((list)->last != NULL)                                                                  \
@@ -20,8 +23,10 @@
 
 #define RV_LIST_REMOVE(list, item, next, prev)                                                     \
     do {                                                                                           \
-        if ((item)->next == NULL)                                                                  \
+        if ((item)->next == NULL) {                                                                \
+            rv_assert((list)->last == (item));                                                     \
             (list)->last = (item)->prev;                                                           \
+        }                                                                                          \
         RV_STACK_REMOVE((list)->first, item, next, prev);                                          \
     } while (0)
 
@@ -37,12 +42,17 @@
 
 #define RV_STACK_REMOVE(first, item, next, prev)                                                   \
     do {                                                                                           \
-        if ((item)->prev != NULL)                                                                  \
+        if ((item)->prev != NULL) {                                                                \
+            rv_assert((item)->prev->next == (item));                                               \
             (item)->prev->next = (item)->next;                                                     \
-        else                                                                                       \
+        } else {                                                                                   \
+            rv_assert((first) == (item));                                                          \
             (first) = (item)->next;                                                                \
-        if ((item)->next != NULL)                                                                  \
+        }                                                                                          \
+        if ((item)->next != NULL) {                                                                \
+            rv_assert((item)->next->prev == (item));                                               \
             (item)->next->prev = (item)->prev;                                                     \
+        }                                                                                          \
         (item)->next = (item)->prev = NULL;                                                        \
     } while (0)
 

@@ -1,5 +1,6 @@
 #include "base/map.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 
 #include <stdlib.h>
@@ -32,6 +33,7 @@ static size_t slot_home(const struct rv_map *map, uint64_t a, uint64_t b)
 
 static struct rv_map_slot *slot_for(const struct rv_map *map, uint64_t a, uint64_t b)
 {
+    rv_assert(map->count < map->room); /* so a slot is free, and the search ends */
     size_t i = slot_home(map, a, b);
     while (map->slots[i].used && (map->slots[i].a != a || map->slots[i].b != b))
         i = (i + 1) & (map->room - 1);
@@ -42,11 +44,16 @@ static enum rv_err map_grow(struct rv_map *map)
 {
     struct rv_map grown = {.room = map->room ? map->room * 2 : MAP_ROOM_MIN, .count = map->count};
     grown.slots = calloc(grown.room, sizeof *grown.slots);
+    rv_assert((grown.room & (grown.room - 1)) == 0);
     if (grown.slots == NULL)
         return RV_ERR_MEMORY;
-    for (size_t i = 0; i < map->room; i++)
-        if (map->slots[i].used)
-            *slot_for(&grown, map->slots[i].a, map->slots[i].b) = map->slots[i];
+    for (size_t i = 0; i < map->room; i++) {
+        if (!map->slots[i].used)
+            continue;
+        struct rv_map_slot *slot = slot_for(&grown, map->slots[i].a, map->slots[i].b);
+        rv_assert(!slot->used); /* each key is in one slot only */
+        *slot = map->slots[i];
+    }
     free(map->slots);
     *map = grown;
     return RV_OK;
@@ -94,5 +101,6 @@ bool rv_map_remove(struct rv_map *map, uint64_t a, uint64_t b)
             hole = i;
         }
     }
+    rv_assert(!map->slots[hole].used);
     return true;
 }

@@ -24,6 +24,7 @@ static uint64_t rotate_left(uint64_t x, int bits)
 uint64_t rv_prng_next(struct rv_prng *prng)
 {
     uint64_t *s = prng->s;
+    rv_assert((s[0] | s[1] | s[2] | s[3]) != 0); /* xoshiro gives only zeros from this state */
     uint64_t result = rotate_left(s[1] * 5, 7) * 9;
     uint64_t t = s[1] << 17;
     s[2] ^= s[0];

@@ -1,5 +1,7 @@
 #include "base/suggest.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 enum { SUGGEST_BYTES_MAX = 64 };
@@ -18,6 +20,8 @@ static unsigned least(unsigned a, unsigned b)
 static unsigned distance(struct rv_str a, struct rv_str b)
 {
     unsigned rows[3][SUGGEST_BYTES_MAX + 1];
+    rv_assert(a.len <= SUGGEST_BYTES_MAX);
+    rv_assert(b.len <= SUGGEST_BYTES_MAX);
     for (size_t j = 0; j <= b.len; j++)
         rows[0][j] = (unsigned)j;
     for (size_t i = 1; i <= a.len; i++) {

@@ -2,6 +2,8 @@
  * in years that begin on 1 March, so that the leap day is the last of its year. */
 #include "base/time.h"
 
+#include "base/assert.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -22,11 +24,14 @@ struct date {
 static struct date date_of_day(int64_t day)
 {
     int64_t z = day + DAYS_TO_EPOCH + DAYS_PER_ERA; /* one era later, so that nothing is negative */
+    rv_assert(z >= 0);
     int64_t era = z / DAYS_PER_ERA;
     int64_t of_era = z % DAYS_PER_ERA;
     int64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / (DAYS_PER_ERA - 1)) /
                           365;
     int64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    rv_assert(of_year >= 0);
+    rv_assert(of_year < 366);
     int64_t from_march = (5 * of_year + 2) / 153;
     int month = (int)(from_march < 10 ? from_march + 3 : from_march - 9);
     int64_t year = (era - 1) * 400 + year_of_era + (month <= 2);
@@ -47,6 +52,8 @@ static int64_t day_of_date(struct date date)
 static int days_in_month(int year, int month)
 {
     static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    rv_assert(month >= 1);
+    rv_assert(month <= 12);
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
     return days[month - 1] + (month == 2 && leap);
 }
@@ -60,10 +67,12 @@ static struct rv_str text_done(char *text, int len)
  * instant in it, and printf takes ten times as long. */
 static char *put_part(char *to, int number, int digits, char mark)
 {
+    rv_assert(number >= 0);
     for (int i = digits - 1; i >= 0; i--) {
         to[i] = (char)('0' + number % 10);
         number /= 10;
     }
+    rv_assert(number == 0);
     to[digits] = mark;
     return to + digits + 1;
 }
@@ -90,6 +99,7 @@ struct rv_str rv_instant_text(int64_t at, char text[static RV_INSTANT_TEXT_BYTES
     to = put_part(to, ms / 1000 % 60, 2, '.');
     to = put_part(to, ms % 1000, 3, 'Z');
     *to = '\0';
+    rv_assert(to < text + RV_INSTANT_TEXT_BYTES);
     return text_done(text, (int)(to - text));
 }
 
@@ -129,6 +139,8 @@ static bool take_number(struct cursor *in, int digits, int *ret_number)
     return true;
 }
 
+#define FRACTION_PARTS INT64_C(100000000)
+
 /* The digits after a decimal point, as parts of 10^8 (eight of them, the rest only looked at). */
 static bool take_fraction(struct cursor *in, int64_t *ret_parts)
 {
@@ -141,10 +153,10 @@ static bool take_fraction(struct cursor *in, int64_t *ret_parts)
         parts += digit * weight;
         weight /= 10;
     } while (take_digit(in, &digit));
+    rv_assert(parts < FRACTION_PARTS);
     *ret_parts = parts;
     return true;
 }
-#define FRACTION_PARTS INT64_C(100000000)
 
 static bool take_date(struct cursor *in, struct date *ret_date)
 {
@@ -311,6 +323,7 @@ enum rv_err rv_duration_parse_typed(struct rv_str text, int64_t *ret_ms)
         if (unit == UNITS || number > (RV_DURATION_MS_MAX - sum) / units[unit].ms)
             return RV_ERR_INVALID;
         sum += number * units[unit++].ms;
+        rv_assert(sum <= RV_DURATION_MS_MAX);
     }
     *ret_ms = sum;
     return RV_OK;
@@ -319,7 +332,9 @@ enum rv_err rv_duration_parse_typed(struct rv_str text, int64_t *ret_ms)
 /* "1.5" of 1500 milliseconds. */
 static int seconds_text(char *text, size_t room, int ms)
 {
+    rv_assert(ms < RV_MINUTE_MS);
     int len = snprintf(text, room, "%d.%03d", ms / RV_SECOND_MS, ms % RV_SECOND_MS);
+    rv_assert((size_t)len < room);
     while (text[len - 1] == '0')
         len--;
     if (text[len - 1] == '.')
@@ -353,6 +368,7 @@ struct rv_str rv_duration_text(int64_t ms, char text[static RV_INSTANT_TEXT_BYTE
             text[len++] = 'S';
         }
     }
+    rv_assert((size_t)len < room);
     text[len] = '\0';
     return text_done(text, len);
 }
@@ -379,5 +395,6 @@ struct rv_str rv_span_text(int64_t ms, char text[static RV_INSTANT_TEXT_BYTES])
         len = snprintf(text, RV_INSTANT_TEXT_BYTES, "%lld h %lld m", s / 3600, s / 60 % 60);
     else
         len = snprintf(text, RV_INSTANT_TEXT_BYTES, "%lld d %lld h", s / 86400, s / 3600 % 24);
+    rv_assert(len < RV_INSTANT_TEXT_BYTES);
     return (struct rv_str){text, (size_t)len};
 }

@@ -2,6 +2,7 @@
 #ifndef RV_BASE_UTF8_H
 #define RV_BASE_UTF8_H
 
+#include "base/assert.h"
 #include "base/str.h"
 
 #include <stdbool.h>
@@ -9,8 +10,7 @@
 #include <stdint.h>
 
 /* Length of the character at `at`, 1 to 4 bytes; 0: it is not valid (overlong, a surrogate, above
- * U+10FFFF, cut off). at < end. */
-/* RFC 3629, section 4: the first byte bounds the second one. */
+ * U+10FFFF, cut off). at < end. RFC 3629, section 4: the first byte bounds the second one. */
 static inline size_t rv_utf8_len(const char *at, const char *end)
 {
     const unsigned char *b = (const unsigned char *)at;
@@ -18,6 +18,7 @@ static inline size_t rv_utf8_len(const char *at, const char *end)
     size_t len;
     unsigned char low = 0x80;
     unsigned char high = 0xbf;
+    rv_assert(at < end);
     if (b[0] < 0x80)
         return 1;
     if (b[0] >= 0xc2 && b[0] <= 0xdf) {
@@ -48,6 +49,8 @@ static inline size_t rv_utf8_len(const char *at, const char *end)
 /* The code point of the valid character of `len` bytes. */
 static inline uint32_t rv_utf8_point(const char *at, size_t len)
 {
+    rv_assert(len >= 1);
+    rv_assert(len <= 4);
     const unsigned char *b = (const unsigned char *)at;
     uint32_t point = len == 1 ? b[0] : b[0] & (0xffU >> (len + 1));
     for (size_t i = 1; i < len; i++)

@@ -1,4 +1,5 @@
 /* Selections of tasks, and one command for each of their tasks. */
+#include "base/assert.h"
 #include "base/limits.h"
 #include "cli/page_priv.h"
 #include "cli/terminal_priv.h"
@@ -9,20 +10,12 @@
 #include <string.h>
 
 enum {
-    BODY_BYTES_MAX = 64 * 1024,
     SELECTIONS_SHOWN = 1000,
-    REFUSALS_SHOWN = 10,
-    OUTCOMES_READ = 100000, /* of one kind: the largest selection */
-    STATES_MAX = 8          /* more than tasks have */
+    KINDS_SHOWN = 10,      /* of outcomes; more than tasks have states */
+    OUTCOMES_READ = 100000 /* of one kind: the largest selection */
 };
 
 /* ---- what is told ---- */
-
-static bool is_set(const struct rv_json *of, const char *name)
-{
-    const struct rv_json *value = rv_json_get(of, rv_str_of(name));
-    return value != NULL && value->truth;
-}
 
 /* "cancel --abandon at 20/s, 12 done, 3 refused, 0 gone": the command as it was given. */
 static struct rv_str progress_text(struct cli *cli, const struct rv_json *of)
@@ -33,10 +26,10 @@ static struct rv_str progress_text(struct cli *cli, const struct rv_json *of)
     if (rv_str_is(command, "resume"))
         command = RV_STR("unsuspend");
     return rv_arena_printf(&cli->arena, "%.*s%s%s at %lld/s, %lld done, %lld refused, %lld gone",
-                           RV_STR_FMT(command), is_set(of, "abandon") ? " --abandon" : "",
-                           is_set(of, "byHand") ? " --by-hand" : "", (long long)cli_int(of, "rate"),
-                           (long long)cli_int(of, "done"), (long long)cli_int(of, "refused"),
-                           (long long)cli_int(of, "gone"));
+                           RV_STR_FMT(command), cli_bool(of, "abandon") ? " --abandon" : "",
+                           cli_bool(of, "byHand") ? " --by-hand" : "",
+                           (long long)cli_int(of, "rate"), (long long)cli_int(of, "done"),
+                           (long long)cli_int(of, "refused"), (long long)cli_int(of, "gone"));
 }
 
 static void word_print(struct cli *cli, const struct rv_json *word, const char *what)
@@ -70,7 +63,7 @@ static void selection_print(struct cli *cli, const struct rv_json *of)
     size_t count;
     const struct rv_json *holds = cli_items(of, "holds", &count);
     for (size_t i = 0; i < count; i++) {
-        word_print(cli, &holds[i], is_set(&holds[i], "pause") ? "paused" : "resumed");
+        word_print(cli, &holds[i], cli_bool(&holds[i], "pause") ? "paused" : "resumed");
     }
     word_print(cli, rv_json_get(of, RV_STR("stopped")), "stopped");
 }
@@ -167,19 +160,34 @@ static void path_of(struct cli *cli, struct cli_path *path, const char *rest)
         cli_path_segment(path, rv_str_of(rest));
 }
 
-/* Refusals that differ in nothing but the id of their task are one line. */
-struct refusal {
-    struct rv_str message; /* with TASK for the id of its task */
-    struct rv_str task;    /* a sample */
+/* Outcomes that are alike: one line of a table. */
+struct outcome_kind {
+    struct rv_str text;
+    struct rv_str task; /* a sample */
     int64_t count;
 };
 
-struct refusals {
+struct outcome_kinds {
     struct cli *cli;
-    struct refusal rows[REFUSALS_SHOWN];
+    struct outcome_kind rows[KINDS_SHOWN];
     size_t count;
-    int64_t others; /* of further kinds */
+    int64_t others; /* outcomes that are in no row */
 };
+
+static void kind_count(struct outcome_kinds *kinds, struct rv_str text, struct rv_str task)
+{
+    size_t at = 0;
+    rv_assert(kinds->count <= KINDS_SHOWN);
+    while (at < kinds->count && !rv_str_eq(kinds->rows[at].text, text))
+        at++;
+    if (at == KINDS_SHOWN) {
+        kinds->others++;
+        return;
+    }
+    if (at == kinds->count)
+        kinds->rows[kinds->count++] = (struct outcome_kind){.text = text, .task = task};
+    kinds->rows[at].count++;
+}
 
 static struct rv_str without_task(struct rv_arena *arena, struct rv_str message, struct rv_str task)
 {
@@ -200,100 +208,81 @@ static struct rv_str without_task(struct rv_arena *arena, struct rv_str message,
     return made.at != NULL ? made : message;
 }
 
+/* Refusals that differ in nothing but the id of their task are one line. */
 static void refusal_each(const struct rv_json *item, void *user)
 {
-    struct refusals *refusals = user;
+    struct outcome_kinds *kinds = user;
     struct rv_str task = cli_str(item, "task");
-    struct rv_str message = without_task(&refusals->cli->arena, cli_str(item, "message"), task);
-    size_t at = 0;
-    while (at < refusals->count && !rv_str_eq(refusals->rows[at].message, message))
-        at++;
-    if (at == REFUSALS_SHOWN) {
-        refusals->others++;
-        return;
+    kind_count(kinds, without_task(&kinds->cli->arena, cli_str(item, "message"), task), task);
+}
+
+/* A task that no longer exists has no state. */
+static void state_each(const struct rv_json *item, void *user)
+{
+    struct outcome_kinds *kinds = user;
+    struct rv_str state = cli_str(item, "state");
+    if (state.len == 0)
+        kinds->others++;
+    else
+        kind_count(kinds, state, cli_str(item, "task"));
+}
+
+/* The outcomes of the selection, of one kind or (NULL) those that are listed by default. */
+static int kinds_read(struct cli *cli, const char *outcome, struct outcome_kinds *kinds,
+                      void (*each)(const struct rv_json *item, void *user), struct rv_str *ret_next)
+{
+    struct cli_list list = {.items = "outcomes", .each = each, .user = kinds};
+    *kinds = (struct outcome_kinds){.cli = cli};
+    path_of(cli, &list.path, "outcomes");
+    cli_path_parameter(&list.path, "outcome", outcome);
+    return cli_list_read(cli, &list, NULL, OUTCOMES_READ, ret_next);
+}
+
+/* One row per kind; the column of the state that tasks have now is in colour. */
+static void kinds_print(struct cli *cli, const struct outcome_kinds *kinds,
+                        const char *const *heads, bool states)
+{
+    struct cli_table table;
+    cli_table_init(&table, &cli->arena, heads);
+    for (size_t i = 0; i < kinds->count; i++) {
+        struct rv_str text = cli_text_clean(&cli->arena, kinds->rows[i].text);
+        cli_table_add_number(&table, kinds->rows[i].count);
+        cli_table_add(&table, text, states ? cli_colour_of_state(text) : CLI_PLAIN);
+        cli_table_add(&table, cli_text_clean(&cli->arena, kinds->rows[i].task), CLI_BOLD);
     }
-    if (at == refusals->count)
-        refusals->rows[refusals->count++] = (struct refusal){.message = message, .task = task};
-    refusals->rows[at].count++;
+    if (states && kinds->others > 0) {
+        cli_table_add_number(&table, kinds->others);
+        cli_table_add(&table, RV_STR("no longer exists"), CLI_DIM);
+        cli_table_add(&table, RV_STR(""), CLI_PLAIN);
+    }
+    cli_table_print(&table, stdout, cli->colour, cli_width(cli));
 }
 
 static int refusals_print(struct cli *cli)
 {
     static const char *const heads[] = {">TASKS", "REFUSED", "SAMPLE", NULL};
-    struct refusals refusals = {.cli = cli};
-    struct cli_list list = {.items = "outcomes", .each = refusal_each, .user = &refusals};
-    struct cli_table table;
+    struct outcome_kinds kinds;
     struct rv_str next;
-    path_of(cli, &list.path, "outcomes");
-    int code = cli_list_read(cli, &list, NULL, OUTCOMES_READ, &next);
+    int code = kinds_read(cli, NULL, &kinds, refusal_each, &next);
     if (code != CLI_DONE)
         return code;
-    cli_table_init(&table, &cli->arena, heads);
-    for (size_t i = 0; i < refusals.count; i++) {
-        cli_table_add_number(&table, refusals.rows[i].count);
-        cli_table_add(&table, cli_text_clean(&cli->arena, refusals.rows[i].message), CLI_PLAIN);
-        cli_table_add(&table, refusals.rows[i].task, CLI_BOLD);
-    }
-    cli_table_print(&table, stdout, cli->colour, cli_width(cli));
-    if (refusals.others > 0 || next.len > 0)
+    kinds_print(cli, &kinds, heads, false);
+    if (kinds.others > 0 || next.len > 0)
         printf("To list all outcomes: GET /v1/selections/%s/outcomes\n", cli->words.args[1]);
     return CLI_DONE;
 }
 
 /* The tasks that accepted the command, by their state now: an undo that it began may still run, or
  * may have stopped with an error. */
-struct states {
-    struct rv_str names[STATES_MAX];
-    struct rv_str samples[STATES_MAX];
-    int64_t counts[STATES_MAX];
-    size_t count;
-    int64_t gone;
-};
-
-static void state_each(const struct rv_json *item, void *user)
-{
-    struct states *states = user;
-    struct rv_str state = cli_str(item, "state");
-    size_t at = 0;
-    while (at < states->count && !rv_str_eq(states->names[at], state))
-        at++;
-    if (state.len == 0 || at == STATES_MAX) {
-        states->gone++;
-        return;
-    }
-    if (at == states->count) {
-        states->names[at] = state;
-        states->samples[at] = cli_str(item, "task");
-        states->count++;
-    }
-    states->counts[at]++;
-}
-
 static int states_print(struct cli *cli)
 {
     static const char *const heads[] = {">TASKS", "STATE NOW", "SAMPLE", NULL};
-    struct states states = {.count = 0};
-    struct cli_list list = {.items = "outcomes", .each = state_each, .user = &states};
-    struct cli_table table;
+    struct outcome_kinds kinds;
     struct rv_str next;
-    path_of(cli, &list.path, "outcomes");
-    cli_path_parameter(&list.path, "outcome", "done");
-    int code = cli_list_read(cli, &list, NULL, OUTCOMES_READ, &next);
+    int code = kinds_read(cli, "done", &kinds, state_each, &next);
     if (code != CLI_DONE)
         return code;
-    cli_table_init(&table, &cli->arena, heads);
-    for (size_t i = 0; i < states.count; i++) {
-        struct rv_str name = cli_text_clean(&cli->arena, states.names[i]);
-        cli_table_add_number(&table, states.counts[i]);
-        cli_table_add(&table, name, cli_colour_of_state(name));
-        cli_table_add(&table, cli_text_clean(&cli->arena, states.samples[i]), CLI_BOLD);
-    }
-    if (states.gone > 0) {
-        cli_table_add_number(&table, states.gone);
-        cli_table_add(&table, RV_STR("no longer exists"), CLI_DIM);
-        cli_table_add(&table, RV_STR(""), CLI_PLAIN);
-    }
-    cli_table_print(&table, stdout, cli->colour, cli_width(cli));
+    kinds_print(cli, &kinds, heads, true);
     if (next.len > 0)
         printf("Only the states of the first %d tasks are counted. To list all: GET "
                "/v1/selections/%s/outcomes?outcome=done\n",

@@ -1,5 +1,6 @@
 #include "cli/command_priv.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/suggest.h"
 #include "cli/run_priv.h"
@@ -25,6 +26,8 @@ enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
 const struct cli_option_row *cli_option_row(enum cli_option option)
 {
+    rv_assert(option < CLI_OPTION_COUNT);
+    rv_assert(option_rows[option].flag[0] == '-' && option_rows[option].flag[1] == '-');
     return &option_rows[option];
 }
 
@@ -39,6 +42,7 @@ const char *cli_option_help(const char *command, enum cli_option option)
 #include "cli/tbl/option_help.def"
 #undef RV_CLI_OPTION_HELP
     };
+    rv_assert(option < CLI_OPTION_COUNT);
     for (size_t i = 0; command != NULL && i < sizeof own / sizeof own[0]; i++)
         if (own[i].option == option && strcmp(own[i].command, command) == 0)
             return own[i].help;
@@ -76,6 +80,7 @@ const struct cli_command *cli_command_find(struct rv_str name, const char **ret_
             return command;
         names[count++] = command->name;
     }
+    rv_assert(count == COMMANDS - 1);
     names[count] = NULL;
     *ret_near = rv_suggest(name, names);
     return NULL;
@@ -117,6 +122,8 @@ static bool option_unknown(struct reader *reader, struct rv_str flag)
 /* The word at `next` is an option, perhaps with its value behind "=". */
 static bool option_read(struct reader *reader)
 {
+    rv_assert(reader->next < reader->argc);
+    rv_assert(reader->argv[reader->next][0] == '-');
     const char *word = reader->argv[reader->next++];
     const char *equals = strchr(word, '=');
     struct rv_str flag = {word, equals ? (size_t)(equals - word) : strlen(word)};
@@ -151,6 +158,7 @@ static bool option_read(struct reader *reader)
         return false;
     }
     *value = row->value == NULL ? "" : equals ? equals + 1 : reader->argv[reader->next++];
+    rv_assert(reader->next <= reader->argc);
     if (tag)
         reader->words->tags[reader->words->tags_count++] = *value;
     if (i == CLI_OPTION_STORE && (*value)[0] == '\0') {
@@ -162,6 +170,7 @@ static bool option_read(struct reader *reader)
 
 static bool command_read(struct reader *reader)
 {
+    rv_assert(reader->next < reader->argc && reader->words->command == NULL);
     const char *near = NULL;
     char *word = reader->argv[reader->next++];
     reader->words->command = cli_command_find(rv_str_of(word), &near);
@@ -208,13 +217,15 @@ static void missing_tell(struct reader *reader)
                       words->args[0]);
         return;
     }
+    rv_assert(words->args_count < command->args_min);
     const char *missing = command->args;
     size_t len = needed_bytes(command->args);
     if (agent && words->args_count > 0) {
         bool named = words->args_count == 2 && strchr(words->args[1], '/') == NULL;
         missing = named ? "COMMAND" : "NAME";
         len = strlen(missing);
-    } else if (words->args_count > 0) { /* SELECTION, behind a choice of words */
+    } else if (words->args_count > 0) {                /* SELECTION, behind a choice of words */
+        rv_assert(strchr(command->args, ' ') != NULL); /* it takes two or more */
         missing = strrchr(command->args, ' ') + 1;
         len = strlen(missing);
     }
@@ -241,6 +252,7 @@ static bool args_check(struct reader *reader)
                       command->args);
         return false;
     }
+    rv_assert(command->args_min <= command->args_max);
     if (words->args_count < command->args_min)
         missing_tell(reader);
     else if (words->args_count > command->args_max && command->options & CLI_O(INPUT) &&
@@ -282,6 +294,7 @@ bool cli_words_read(struct cli_words *words, int argc, char **argv, struct rv_bu
             reader.next++;
         }
     }
+    rv_assert(words->args_count == 0 || words->command != NULL);
     return args_check(&reader);
 }
 

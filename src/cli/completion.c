@@ -1,5 +1,6 @@
 /* What a shell offers behind `reeve`: the commands, and the options of each. Three dialects of the
  * same tables; what is data in them (help texts) is quoted as the dialect wants it. */
+#include "base/assert.h"
 #include "cli/manual_priv.h"
 #include "cli/run_priv.h"
 
@@ -146,6 +147,7 @@ static void zsh_write(struct rv_buf *buf)
 static void fish_option(struct rv_buf *buf, const struct cli_command *command, const char *flag,
                         const char *value, const char *help)
 {
+    rv_assert(flag[0] == '-' && flag[1] == '-');
     rv_buf_printf(buf, "complete -c reeve -n '__fish_seen_subcommand_from %s' -l %s", command->name,
                   flag + 2);
     if (value != NULL)

@@ -1,4 +1,5 @@
 /* The manual page reeve(1), from the same tables as the help. */
+#include "base/assert.h"
 #include "cli/manual_priv.h"
 #include "cli/run_priv.h"
 
@@ -78,6 +79,7 @@ static void command_add(struct rv_buf *buf, const struct cli_command *command)
         rv_buf_add_char(buf, ' ');
         roff_add(buf, command->args);
     }
+    rv_assert(command->help[0] >= 'a' && command->help[0] <= 'z');
     rv_buf_printf(buf, "\n%c", command->help[0] - 'a' + 'A');
     roff_add(buf, command->help + 1);
     rv_buf_lit(buf, ".\n");

@@ -1,5 +1,6 @@
 #include "cli/page_priv.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 
 #include <inttypes.h>
@@ -67,11 +68,13 @@ int cli_list_read(struct cli *cli, struct cli_list *list, const char *after, uin
                   struct rv_str *ret_next)
 {
     int code = CLI_DONE;
+    rv_assert(list->each != NULL || list->into != NULL);
     *ret_next = RV_STR_NONE;
     while (limit > 0) {
         struct cli_answer page;
         size_t count = 0;
         uint64_t wanted = limit < RV_PAGE_ROWS_MAX ? limit : RV_PAGE_ROWS_MAX;
+        rv_assert(wanted > 0 && wanted <= RV_PAGE_ROWS_MAX);
         code = page_read(cli, list, after, wanted, &page);
         if (code != CLI_DONE)
             break;

@@ -1,5 +1,6 @@
 /* `reeve publish --check`: the server's own parser and validator, without a server. What depends on
  * the server's options, such as the destinations that --egress allows, is not checked. */
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "cli/publish_priv.h"
@@ -32,6 +33,7 @@ struct checked {
 
 static void finding_add(struct checked *checked, struct publish_finding finding)
 {
+    rv_assert(checked->errors <= checked->count && checked->count <= FINDINGS_MAX);
     if (checked->count == FINDINGS_MAX)
         return;
     checked->errors += !finding.warning;
@@ -51,6 +53,7 @@ static void warnings_add(struct checked *checked, const struct rv_definition *de
 {
     struct rv_definition_warning warnings[RV_DEFINITION_WARNINGS_MAX];
     uint32_t count = rv_definition_warnings(definition, arena, warnings);
+    rv_assert(count <= RV_DEFINITION_WARNINGS_MAX);
     for (uint32_t i = 0; i < count; i++) {
         struct publish_finding finding = {1, 1, warnings[i].message, true};
         (void)rv_yaml_locate(checked->text, warnings[i].pointer, false, 0, &finding.line,
@@ -96,6 +99,8 @@ static enum rv_err document_check(struct cli *cli, struct checked *checked,
                                              false});
         return RV_OK;
     }
+    rv_assert(faults->count <= RV_DEFINITION_FAULTS_MAX);
+    rv_assert(err != RV_OK || definition != NULL);
     for (uint32_t i = 0; i < faults->count; i++) {
         faults->items[i].message = rv_arena_str(&cli->arena, faults->items[i].message);
         fault_add(checked, &faults->items[i]);
@@ -115,12 +120,13 @@ static enum rv_err text_check(struct cli *cli, struct checked *checked)
     struct rv_arena compiled;
     struct rv_json document = {.len = 0};
     struct rv_yaml_fault fault = {.line = 1, .column = 1};
+    checked->findings = RV_NEW_ARRAY(&cli->arena, struct publish_finding, FINDINGS_MAX);
+    if (checked->findings == NULL)
+        return RV_ERR_MEMORY;
     rv_arena_init(&tree, RV_DEFINITION_COMPILED_BYTES_MAX);
     rv_arena_init(&compiled, RV_DEFINITION_COMPILED_BYTES_MAX);
-    checked->findings = RV_NEW_ARRAY(&cli->arena, struct publish_finding, FINDINGS_MAX);
-    enum rv_err err = checked->findings != NULL ? RV_OK : RV_ERR_MEMORY;
-    if (err == RV_OK)
-        err = rv_yaml_parse(&tree, checked->text, RV_DEFINITION_BYTES_MAX, &document, &fault);
+    enum rv_err err = rv_yaml_parse(&tree, checked->text, RV_DEFINITION_BYTES_MAX, &document,
+                                    &fault);
     if (err == RV_ERR_INVALID || err == RV_ERR_LIMIT) {
         finding_add(checked,
                     (struct publish_finding){fault.line, fault.column,

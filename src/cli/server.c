@@ -1,5 +1,6 @@
 #include "cli/server_priv.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/os/clock.h"
 #include "base/os/mailbox.h"
@@ -31,6 +32,7 @@ void cli_path_begin(struct cli_path *path, const char *root)
 
 void cli_path_segment(struct cli_path *path, struct rv_str text)
 {
+    rv_assert(path->mark == '?'); /* no parameter precedes it */
     rv_buf_add_char(&path->buf, '/');
     rv_buf_add_percent(&path->buf, text);
 }
@@ -39,6 +41,7 @@ void cli_path_parameter(struct cli_path *path, const char *name, const char *val
 {
     if (value == NULL)
         return;
+    rv_assert(path->mark == '?' || path->mark == '&');
     rv_buf_printf(&path->buf, "%c%s=", path->mark, name);
     rv_buf_add_percent(&path->buf, rv_str_of(value));
     path->mark = '&';

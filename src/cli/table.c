@@ -1,5 +1,6 @@
 #include "cli/text_priv.h"
 
+#include "base/assert.h"
 #include "base/array.h"
 
 #include <string.h>
@@ -11,10 +12,13 @@ void cli_table_init(struct cli_table *table, struct rv_arena *arena, const char 
     *table = (struct cli_table){.arena = arena, .heads = heads};
     while (heads[table->columns] != NULL && table->columns < CLI_TABLE_COLUMNS_MAX)
         table->columns++;
+    rv_assert(table->columns > 0);
+    rv_assert(heads[table->columns] == NULL); /* no head is left out */
 }
 
 void cli_table_add(struct cli_table *table, struct rv_str text, enum cli_colour colour)
 {
+    rv_assert(table->columns > 0);
     if (!RV_ARRAY_ROOM_ON(table->arena, table->cells, table->count, table->room))
         return;
     table->cells[table->count++] = (struct cli_cell){cli_text_clean(table->arena, text), colour};
@@ -27,6 +31,7 @@ void cli_table_add_number(struct cli_table *table, int64_t number)
 
 static const char *head_text(const struct cli_table *table, size_t column)
 {
+    rv_assert(column < table->columns);
     const char *head = table->heads[column];
     return head[0] == '>' ? head + 1 : head;
 }
@@ -88,6 +93,7 @@ void cli_table_print(const struct cli_table *table, FILE *to, bool colour, size_
 {
     size_t widths[CLI_TABLE_COLUMNS_MAX];
     struct cli_cell heads[CLI_TABLE_COLUMNS_MAX];
+    rv_assert(table->columns <= CLI_TABLE_COLUMNS_MAX);
     if (table->count < table->columns || table->columns == 0)
         return;
     widths_find(table, widths);

@@ -1,5 +1,6 @@
 #include "cli/text_priv.h"
 
+#include "base/assert.h"
 #include "base/time.h"
 #include "base/utf8.h"
 
@@ -33,6 +34,7 @@ struct rv_str cli_text_clean(struct rv_arena *arena, struct rv_str text)
             i += bytes;
         }
     }
+    rv_assert(len <= text.len); /* each character becomes as many bytes or fewer */
     out[len] = '\0';
     return (struct rv_str){out, len};
 }
@@ -54,6 +56,7 @@ struct rv_str cli_text_cut(struct rv_arena *arena, struct rv_str text, size_t co
     if (columns <= 3)
         return (struct rv_str){text.at, bytes_of_columns(text, columns)};
     struct rv_str kept = {text.at, bytes_of_columns(text, columns - 3)};
+    rv_assert(kept.len < text.len);
     return rv_arena_printf(arena, "%.*s...", RV_STR_FMT(kept));
 }
 
@@ -98,6 +101,7 @@ struct rv_str cli_text_number(struct rv_arena *arena, uint64_t number)
     size_t at = sizeof out;
     unsigned digits = 0;
     do {
+        rv_assert(at >= 2);
         if (digits > 0 && digits % 3 == 0)
             out[--at] = ',';
         out[--at] = (char)('0' + number % 10);
@@ -115,6 +119,7 @@ struct rv_str cli_text_bar(struct rv_arena *arena, uint64_t done, uint64_t total
         return RV_STR_NONE;
     double part = total == 0 ? 0 : done >= total ? 1 : (double)done / (double)total;
     size_t filled = (size_t)(part * (double)inside);
+    rv_assert(filled <= inside);
     out[0] = '[';
     memset(out + 1, '#', filled);
     memset(out + 1 + filled, '.', inside - filled);
@@ -187,6 +192,8 @@ const char *cli_colour_begin(enum cli_colour colour, bool wanted)
         [CLI_PLAIN] = "",         [CLI_BOLD] = "\033[1m",   [CLI_DIM] = "\033[2m",
         [CLI_RED] = "\033[1;31m", [CLI_GREEN] = "\033[32m", [CLI_YELLOW] = "\033[33m",
         [CLI_CYAN] = "\033[36m"};
+    rv_assert(colour < sizeof codes / sizeof codes[0]);
+    rv_assert(codes[colour] != NULL); /* each colour has a code */
     return wanted ? codes[colour] : "";
 }
 

@@ -73,6 +73,7 @@ static enum rv_verdict advance_reopen(struct draft *d, const struct rv_flow_stop
     if (!rv_str_eq(kept->agent, stop->agent) || !rv_str_eq(kept->input, stop->input))
         return undo_chain_left(d, kept->number);
     RV_TRY(draft_step(d, kept->number, &step));
+    rv_assert(step->state == RV_STEP_ERROR);
     step->failure_count = 0;
     step->round = 0;
     step->ended_at = 0;
@@ -85,6 +86,7 @@ static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction
 {
     struct rv_step *step = NULL;
     struct rv_flow_stop anew = {.frames = stop->frames, .visit = stop->visit};
+    rv_assert(stop->kind == RV_FLOW_CALL);
     if (stop->reopen != 0)
         RV_TRY(advance_reopen(d, stop, &step));
     if (step == NULL && stop->reopen != 0) {
@@ -109,6 +111,7 @@ static enum rv_verdict advance_call(struct draft *d, enum rv_direction direction
     step->input = stop->input;
     step->stale = false;
     ladder_repeat(step, d->command->now);
+    rv_assert(step->state == RV_STEP_PENDING);
     draft_open_add(d, step->number);
     return RV_DECIDED;
 }
@@ -125,6 +128,7 @@ static enum rv_verdict advance_line(struct draft *d, enum rv_direction direction
                                     struct rv_step *left, const struct rv_flow_stop *stop)
 {
     bool wait = stop->kind == RV_FLOW_WAIT;
+    rv_assert(wait || stop->kind == RV_FLOW_BUDGET);
     struct rv_step *step = left;
     if (wait || left == NULL || left->kind != RV_KIND_INLINE || left->state != RV_STEP_PROCESSING) {
         RV_TRY(draft_step_new(d, &step));
@@ -133,6 +137,8 @@ static enum rv_verdict advance_line(struct draft *d, enum rv_direction direction
         step->direction = direction;
         step->undoes = undoes;
     }
+    rv_assert(step->kind != RV_KIND_CALL);
+    rv_assert(step->state == RV_STEP_PROCESSING);
     step->node = stop->node;
     step->reference = wait ? stop->reference : run_reference(stop);
     step->iteration = stop->iteration;
@@ -167,6 +173,8 @@ static enum rv_verdict advance_inline(struct draft *d, enum rv_direction directi
         step->undoes = undoes;
         step->iteration = stop->iteration;
     }
+    rv_assert(step->kind == RV_KIND_INLINE);
+    rv_assert(step->state == RV_STEP_PROCESSING);
     if (!runs_on || stop->inline_first.at != NULL)
         step->reference = run_reference(stop);
     if (stop->inline_run.at != NULL)
@@ -207,6 +215,8 @@ static enum rv_verdict advance_done(struct draft *d, enum rv_direction direction
 enum rv_verdict advance(struct draft *d, enum rv_direction direction, uint32_t undoes,
                         struct rv_step *left, const struct rv_flow_stop *stop)
 {
+    rv_assert(d->view->definition != NULL);
+    rv_assert(left == NULL || !draft_open_has(d, left->number));
     d->plan->changed = true;
     if (stop->context.at != NULL)
         d->plan->task.context = stop->context;

@@ -1,5 +1,6 @@
 #include "core/agent_limit.h"
 
+#include "base/assert.h"
 #include "base/bucket.h"
 #include "base/limits.h"
 #include "json/json.h"
@@ -24,6 +25,7 @@ static bool number_read(const struct rv_json *object, const char *name, int64_t 
                         uint32_t *ret_number)
 {
     int64_t number;
+    rv_assert(max <= UINT32_MAX);
     if (!rv_json_int(rv_json_get(object, rv_str_of(name)), &number) || number < 0 || number > max)
         return false;
     *ret_number = (uint32_t)number;

@@ -1,5 +1,6 @@
 #include "core/api_key.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "json/json.h"
 
@@ -43,6 +44,8 @@ static void member_write(struct rv_buf *buf, const char *name, struct rv_str tex
 
 void rv_api_key_write(struct rv_buf *buf, const struct rv_api_key *key)
 {
+    rv_assert(buf->len == 0); /* the first member also opens the object */
+    rv_assert(key->role < RV_ROLE_COUNT);
     member_write(buf, "role", rv_str_of(rv_role_text(key->role)));
     member_write(buf, "agent", key->agent);
     member_write(buf, "name", key->name);

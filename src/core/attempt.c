@@ -40,6 +40,7 @@ void attempt_close(struct draft *d, struct rv_step *step, enum rv_attempt_state 
 
 void attempt_effect(struct rv_step *step, enum rv_effect effect)
 {
+    rv_assert(effect < RV_EFFECT_COUNT);
     step->attempt_effect = effect_max(step->attempt_effect, effect);
     step->effect = effect_max(step->effect, effect);
 }
@@ -85,6 +86,7 @@ enum rv_verdict attempt_assign(struct draft *d)
     step->lease_until = rv_time_earlier(rv_time_add(command->now, step->lease_ms),
                                         step->complete_by);
     step->wake_at = step->lease_until;
+    rv_assert(step->lease_until <= step->complete_by);
     step->instance = command->u.assign.instance;
     step->boot = command->u.assign.boot;
     step->poll = command->u.assign.poll;
@@ -99,6 +101,7 @@ enum rv_verdict attempt_assign(struct draft *d)
 
 static enum rv_verdict reply_done(struct draft *d, struct rv_step *step)
 {
+    rv_assert(d->view->definition != NULL);
     attempt_close(d, step, RV_ATTEMPT_DONE);
     attempt_effect(step, RV_EFFECT_DONE);
     step->output = d->command->u.reply.output;
@@ -123,6 +126,8 @@ static enum rv_verdict reply_failed(struct draft *d, struct rv_step *step)
     const struct rv_reply *reply = &d->command->u.reply;
     /* What may have had an effect was tried, whatever else the agent says of it. */
     bool untried = reply->circuit_open && reply->effect == RV_EFFECT_NONE;
+    rv_assert(step->attempt_state == RV_ATTEMPT_OPEN);
+    rv_assert(d->view->definition != NULL);
     attempt_effect(step, reply->effect);
     if (untried) {
         attempt_close(d, step, RV_ATTEMPT_CIRCUIT_OPEN);
@@ -197,6 +202,7 @@ static enum rv_verdict reply_revoked(struct draft *d)
     const struct rv_reply *reply = &d->command->u.reply;
     struct rv_step *step;
     RV_TRY(draft_step(d, d->command->step, &step));
+    rv_assert(step->attempt_state == RV_ATTEMPT_REVOKED);
     RV_TRY(reply_late(d, step->attempt, RV_LATE_REVOKED));
     bool done = reply->output.at != NULL;
     attempt_close(d, step, done ? RV_ATTEMPT_DONE : RV_ATTEMPT_FAILED);
@@ -276,6 +282,7 @@ enum rv_verdict attempt_reply(struct draft *d)
 void attempt_revoked_watch(struct draft *d, struct rv_step *step)
 {
     int64_t call_at = rv_time_add(d->command->now, RV_NO_AGENT_ALERT_MS);
+    rv_assert(step->attempt_state == RV_ATTEMPT_REVOKED);
     step->wake_at = step->complete_by;
     if (!step->called)
         step->wake_at = rv_time_earlier(step->wake_at, call_at);
@@ -359,6 +366,7 @@ enum rv_verdict attempt_expire(struct draft *d, struct rv_step *step)
     const struct rv_command *command = d->command;
     bool lease = step->lease_until < step->complete_by;
     bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
+    rv_assert(rv_attempt_state_live(step->attempt_state));
     attempt_effect(step, RV_EFFECT_UNKNOWN);
     attempt_close(d, step, RV_ATTEMPT_EXPIRED);
     struct rv_str error = error_timeout(d, step);
@@ -398,6 +406,7 @@ enum rv_verdict attempt_end(struct draft *d)
     RV_TRY(draft_step(d, command->step, &step));
     enum rv_attempt_state how = command->u.end.how;
     enum rv_effect effect = command->u.end.effect;
+    rv_assert(how == RV_ATTEMPT_UNDELIVERED || how == RV_ATTEMPT_LOST);
     bool revoked = step->attempt_state == RV_ATTEMPT_REVOKED;
     if (revoked && how == RV_ATTEMPT_UNDELIVERED && effect != RV_EFFECT_NONE)
         return RV_DECIDED; /* perhaps it was delivered: its reply or its complete-by decides */

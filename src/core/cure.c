@@ -44,19 +44,22 @@ struct rv_str rv_cure_line(struct rv_task_id task, const struct rv_cure *cure,
                            char text[static RV_CURE_LINE_BYTES])
 {
     char id[RV_ID_TEXT_BYTES], step[16] = "";
+    rv_assert(cure->kind < RV_CURE_KIND_COUNT);
     const char *command = cures[cure->kind].command;
     const char *rest = strstr(command, "TASK") + strlen("TASK");
     int verb = (int)(rest - command) - (int)strlen("TASK");
     rv_task_text(task, id);
     if (cure->step != 0) {
         snprintf(step, sizeof step, " %u", cure->step);
+        rv_assert(strncmp(rest, " STEP", strlen(" STEP")) == 0);
         rest += strlen(" STEP");
     }
     int len = snprintf(text, RV_CURE_LINE_BYTES, "reeve %.*s%s%s%s", verb, command, id, step, rest);
     if (cure->late_seen != 0)
         len += snprintf(text + len, RV_CURE_LINE_BYTES - (size_t)len, " --late-seen %u",
                         cure->late_seen);
-    rv_assert(len > 0 && len < RV_CURE_LINE_BYTES);
+    rv_assert(len > 0);
+    rv_assert(len < RV_CURE_LINE_BYTES);
     return (struct rv_str){text, (size_t)len};
 }
 
@@ -152,6 +155,7 @@ static size_t steps_of(const struct rv_view *view, uint32_t numbers[static RV_OP
 {
     const struct rv_task *task = view->task;
     size_t count = 0;
+    rv_assert(task->open_count <= RV_OPEN_STEPS_MAX);
     uint32_t undone = task->direction == RV_UNDO && task->open_count == 0 ? task->undo_head : 0;
     for (uint32_t i = 0; i < task->open_count; i++)
         numbers[count++] = task->open[i];
@@ -191,8 +195,10 @@ static enum rv_verdict offer(struct search *search, enum rv_cure_kind kind, uint
     search->undo = search->undo || kind == RV_CURE_UNDO || kind == RV_CURE_CANCEL;
     bool by_hand = kind == RV_CURE_UNDO_BY_HAND || kind == RV_CURE_CANCEL_BY_HAND;
     search->ends = search->ends || search->undo || by_hand;
-    if (!by_hand || !search->undo)
-        search->found[search->count++] = cure;
+    if (by_hand && search->undo)
+        return RV_DECIDED;
+    rv_assert(search->count < RV_CURES_MAX);
+    search->found[search->count++] = cure;
     return RV_DECIDED;
 }
 
@@ -201,6 +207,7 @@ enum rv_verdict rv_cures(const struct rv_view *view, int64_t now, struct rv_aren
                          struct rv_cures_want *ret_want)
 {
     uint32_t numbers[RV_OPEN_STEPS_MAX + 1];
+    rv_assert(view->task != NULL);
     *ret_count = 0;
     size_t steps = steps_of(view, numbers);
     struct search search = {.view = view,

@@ -26,6 +26,7 @@ static enum rv_verdict decide_submit(struct draft *d)
 {
     const struct rv_command *command = d->command;
     struct rv_task *task = &d->plan->task;
+    rv_assert(command->u.submit.task.value > 0);
     *task = (struct rv_task){
         .id = command->u.submit.task,
         .workflow = command->u.submit.workflow,
@@ -59,6 +60,8 @@ static enum rv_verdict deadline_postpone(struct draft *d, struct rv_step *step)
     const struct rv_command *command = d->command;
     struct rv_flow_env env;
     struct rv_flow_stop stop;
+    rv_assert(command->kind == RV_COMMAND_WAKE);
+    rv_assert(command->u.wake.absent_from != 0);
     RV_TRY(advance_env(d, step->direction, step->undoes, &env));
     const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
     uint64_t lease_ms = (uint64_t)attempt_lease(policy);
@@ -74,11 +77,13 @@ static enum rv_verdict deadline_postpone(struct draft *d, struct rv_step *step)
 }
 
 /* The deadline that the DSL's own timeout set has passed. The attempt's complete-by was never
- * later,
- * so no agent is at work on it any more. */
+ * later, so no agent is at work on it any more. */
 static enum rv_verdict wake_deadline(struct draft *d, struct rv_step *step)
 {
     bool attempted = step->attempt_state == RV_ATTEMPT_OPEN;
+    rv_assert(step->attempt_state != RV_ATTEMPT_REVOKED);
+    rv_assert(step->deadline != 0);
+    rv_assert(d->command->now >= step->deadline);
     if (attempted) {
         attempt_close(d, step, RV_ATTEMPT_EXPIRED);
         attempt_effect(step, RV_EFFECT_UNKNOWN);
@@ -102,6 +107,8 @@ static enum rv_verdict wake_line(struct draft *d, struct rv_step *step)
 {
     struct rv_flow_env env;
     struct rv_flow_stop stop;
+    rv_assert(step->kind != RV_KIND_CALL);
+    rv_assert(rv_step_state_open(step->state));
     draft_open_remove(d, step->number);
     if (step->kind == RV_KIND_WAIT) {
         rv_step_move(&step->state, RV_STEP_PROCESSED);
@@ -119,6 +126,8 @@ static void wake_call(struct draft *d, struct rv_step *step)
 {
     struct rv_str target = d->command->kind == RV_COMMAND_WAKE ? d->command->u.wake.circuit
                                                                : RV_STR_NONE;
+    rv_assert(step->kind == RV_KIND_CALL);
+    rv_assert(step->state == RV_STEP_PENDING);
     if (target.at == NULL && step->attempt_state == RV_ATTEMPT_CIRCUIT_OPEN)
         target = step->target;
     if (d->command->kind == RV_COMMAND_WAKE && d->command->now < d->command->u.wake.call_at) {
@@ -322,6 +331,7 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
 {
     rv_assert((view->task == NULL) == (command->kind == RV_COMMAND_SUBMIT));
     rv_assert(command->arrived_at <= command->now);
+    rv_assert(view->task == NULL || view->task->open_count <= RV_OPEN_STEPS_MAX);
     if (view->task != NULL)
         plan->task = *view->task;
     else
@@ -349,8 +359,11 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
                       .bytes_begun = arena->bytes_taken};
     rv_prng_init(&d.prng, command->seed);
     enum rv_verdict verdict = decide(&d);
+    rv_assert(!d.undoing);
+    rv_assert(verdict != RV_NEED_STEP || plan->wanted != 0);
     if (command->asks) /* accepted, refused, or there is nothing to change */
         return verdict;
+    rv_assert(verdict != RV_ACCEPTED);
     if (verdict == RV_DECIDED)
         verdict = undo_ask_anew(&d);
     if (still_suspended(&d))
@@ -371,5 +384,10 @@ enum rv_verdict rv_decide(const struct rv_view *view, const struct rv_command *c
     }
     if (verdict == RV_DECIDED && (plan->changed || plan->history != NULL))
         plan->task.revision++;
+    rv_assert(plan->task.open_count <= RV_OPEN_STEPS_MAX);
+    rv_assert(plan->steps_count <= RV_PLAN_STEPS_MAX);
+    rv_assert(plan->alerts_count <= RV_PLAN_ALERTS_MAX);
+    rv_assert(plan->messages_count <= RV_PLAN_MESSAGES_MAX);
+    rv_assert(plan->attempts_count <= RV_PLAN_ATTEMPTS_MAX);
     return verdict;
 }

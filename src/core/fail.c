@@ -57,6 +57,7 @@ void fail_escalate(struct draft *d, enum rv_direction direction, uint32_t step,
 {
     struct rv_task *task = &d->plan->task;
     bool told = task->state == RV_TASK_ERROR;
+    rv_assert(kind < RV_ALERT_KIND_COUNT);
     task->direction = direction;
     if (!told)
         rv_task_move(&task->state, RV_TASK_ERROR);
@@ -125,6 +126,8 @@ static enum rv_verdict stand_at(struct draft *d, struct rv_step *run,
         run->ended_at = d->command->now;
         run->error = stop->error;
     }
+    rv_assert(run->kind == RV_KIND_INLINE);
+    rv_assert(run->state == RV_STEP_ERROR);
     run->node = stop->node;
     run->reference = stop->reference;
     run->iteration = stop->iteration;
@@ -193,6 +196,9 @@ enum rv_verdict fail_task(struct draft *d, enum rv_direction direction, uint32_t
                           struct rv_step *raiser, struct rv_step *run,
                           const struct rv_flow_stop *stop)
 {
+    rv_assert(stop->kind == RV_FLOW_RAISED);
+    rv_assert(raiser == NULL || raiser->kind == RV_KIND_CALL);
+    rv_assert(raiser == NULL || raiser->state == RV_STEP_ERROR);
     if (direction == RV_FORWARD)
         return fail_forward(d, raiser, run, stop);
     struct rv_step *forward;

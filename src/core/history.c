@@ -2,6 +2,8 @@
  * is written with what the command changes or not at all. */
 #include "core/plan_priv.h"
 
+#include "base/assert.h"
+
 #define NO_CHANGE "no-change"
 
 enum { OPTIONS_BYTES_MAX = 128 };
@@ -33,8 +35,9 @@ struct words {
 static void word_add(struct words *words, bool given, const char *word)
 {
     size_t len = strlen(word);
-    if (!given || words->len + len + 1 > sizeof words->text)
+    if (!given)
         return;
+    rv_assert(words->len + len + 1 <= sizeof words->text); /* there is room for all words */
     if (words->len > 0)
         words->text[words->len++] = ' ';
     memcpy(words->text + words->len, word, len);
@@ -50,6 +53,7 @@ static struct rv_str options_of(struct draft *d)
                                            [RV_FINDING_NOTHING] = "nothing-happened"};
     const struct rv_command *command = d->command;
     struct words words = {.len = 0};
+    rv_assert(command->u.operate.finding <= RV_FINDING_NOTHING);
     if (command->kind == RV_COMMAND_SETTLE)
         word_add(&words, true, findings[command->u.operate.finding]);
     word_add(&words, command->u.operate.close_circuit, "close-circuit");
@@ -70,6 +74,8 @@ void history_note(struct draft *d)
     enum rv_operator_verb verb;
     if (!verb_of(command->kind, &verb))
         return;
+    rv_assert(!command->asks);
+    rv_assert(d->plan->history == NULL);
     struct rv_history_row *row = RV_NEW(d->arena, struct rv_history_row);
     if (row == NULL)
         return; /* the arena says so */

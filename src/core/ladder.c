@@ -27,6 +27,7 @@ void ladder_back(struct rv_step *step, int64_t ready_at)
 
 void ladder_watch(struct rv_step *step, int64_t now)
 {
+    rv_assert(step->state == RV_STEP_PENDING);
     step->wake_at = rv_time_add(step->ready_at > now ? step->ready_at : now, RV_NO_AGENT_ALERT_MS);
 }
 
@@ -48,6 +49,8 @@ static void postponed_tell(struct draft *d, struct rv_step *step, int64_t wait_m
 
 void ladder_circuit_open(struct draft *d, struct rv_step *step, int64_t wait_ms)
 {
+    rv_assert(step->attempt_state == RV_ATTEMPT_CIRCUIT_OPEN);
+    rv_assert(step->target.at != NULL);
     ladder_back(step, rv_time_add(d->command->now, wait_ms));
     postponed_tell(d, step, wait_ms);
 }
@@ -76,6 +79,7 @@ enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str
                             int64_t retry_after_ms)
 {
     const struct rv_policy *policy = rv_definition_policy(d->view->definition, step->node);
+    rv_assert(!rv_attempt_state_live(step->attempt_state));
     step->error = error;
     step->failure_count++;
     int64_t wait;
@@ -97,6 +101,7 @@ enum rv_verdict ladder_fail(struct draft *d, struct rv_step *step, struct rv_str
 
 enum rv_verdict ladder_raise(struct draft *d, struct rv_step *step, struct rv_str error)
 {
+    rv_assert(!rv_attempt_state_live(step->attempt_state));
     step->error = error;
     step->ended_at = d->command->now;
     step->wake_at = 0;

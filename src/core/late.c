@@ -4,6 +4,8 @@
  * undone. While the task is being undone nobody is called: the step is undone with the rest. */
 #include "core/plan_priv.h"
 
+#include "base/assert.h"
+
 /* A task that goes forward keeps the step for a DSL retry: it may open again. Where that cannot be
  * read it may, too, and the step is not put on the undo chain; but the reply is kept, and what it
  * tells of the effect. */
@@ -100,6 +102,7 @@ static enum rv_verdict late_learn(struct draft *d, struct rv_step *step, uint32_
 {
     const struct rv_reply *reply = &d->command->u.reply;
     enum rv_task_state state = d->plan->task.state;
+    rv_assert(reply->output.at != NULL);
     /* A person found that nothing had happened: control went on with his output, which stays. */
     bool passed = step->state == RV_STEP_SKIPPED && step->effect == RV_EFFECT_NONE;
     bool settled = step->state == RV_STEP_PROCESSED || (step->state == RV_STEP_SKIPPED && !passed);
@@ -136,6 +139,8 @@ enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32_t atte
 {
     struct rv_str output = d->command->u.reply.output;
     bool past, undone;
+    rv_assert(d->command->kind == RV_COMMAND_REPLY);
+    rv_assert(step->number == d->command->step);
     if (output.at == NULL)
         return RV_DECIDED;
     RV_TRY(is_past(d, step, &past));
@@ -160,6 +165,7 @@ enum rv_verdict late_effect(struct draft *d, struct rv_step *step, uint32_t atte
 void late_left(struct draft *d, const struct rv_step *step)
 {
     const struct rv_task *task = &d->plan->task;
+    rv_assert(step->chained);
     if (step->effect == RV_EFFECT_DONE && step->state != RV_STEP_PROCESSED && !step->undone &&
         task->direction == RV_FORWARD)
         late_call(d, step, RV_STR("an attempt"), step->output.at ? step->output : RV_STR("null"));
@@ -168,6 +174,8 @@ void late_left(struct draft *d, const struct rv_step *step)
 void late_over(struct draft *d, const struct rv_step *step)
 {
     struct rv_plan *plan = d->plan;
+    rv_assert(step->undone);
+    rv_assert(plan->late_over_count <= RV_PLAN_LATE_OVER_MAX);
     if (step->direction != RV_FORWARD || step->state == RV_STEP_PROCESSED ||
         step->effect != RV_EFFECT_DONE)
         return;

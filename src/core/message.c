@@ -63,6 +63,7 @@ static void say(struct draft *d, enum rv_message_kind kind, uint32_t step, struc
     if (plan->messages == NULL)
         plan->messages = RV_NEW_ARRAY(d->arena, struct rv_message, RV_PLAN_MESSAGES_MAX);
     rv_assert(body->failed != RV_ERR_LIMIT);
+    rv_assert(plan->messages_count <= RV_PLAN_MESSAGES_MAX);
     struct rv_str made = body->failed == RV_OK ? rv_arena_str(d->arena, rv_buf_str(body))
                                                : RV_STR_NONE;
     d->starved = d->starved || body->failed != RV_OK;
@@ -117,6 +118,7 @@ static void message_state(struct draft *d, enum rv_message_kind kind, const stru
 {
     struct rv_task *task = &d->plan->task;
     struct rv_buf body;
+    rv_assert(alert == NULL || kind == RV_MESSAGE_ERROR);
     if (!begin(d, &body, kind))
         return;
     payload_put(&body, "output", task->output);
@@ -157,6 +159,7 @@ void message_completed(struct draft *d, const struct rv_step *step)
     struct rv_buf body;
     if (!begin(d, &body, RV_MESSAGE_STEP_COMPLETED))
         return;
+    rv_assert(step->state == RV_STEP_PROCESSED);
     rv_buf_printf(&body, ",\"step\":{\"number\":%u,\"direction\":\"%s\"", step->number,
                   rv_direction_text(step->direction));
     text_put(&body, "reference", step->reference);

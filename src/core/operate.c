@@ -13,6 +13,8 @@
 
 enum rv_verdict operate_refuse(struct draft *d, struct rv_str message)
 {
+    rv_assert(!d->plan->changed); /* a command is refused before it changes anything */
+    rv_assert(d->plan->err == RV_OK);
     d->plan->err = RV_ERR_REFUSED;
     d->plan->message = message;
     return RV_DECIDED;
@@ -141,7 +143,8 @@ bool operate_error_is(struct rv_str error, const char *type, const char *title)
 {
     char head[128];
     int len = snprintf(head, sizeof head, ERROR_HEAD, type, title);
-    rv_assert(len > 0 && (size_t)len < sizeof head);
+    rv_assert(len > 0);
+    rv_assert((size_t)len < sizeof head);
     return error.at != NULL && error.len > (size_t)len && memcmp(error.at, head, (size_t)len) == 0;
 }
 
@@ -189,6 +192,7 @@ static enum rv_verdict operate_abandon(struct draft *d)
     memcpy(open, task->open, sizeof open);
     for (uint32_t i = 0; i < count; i++)
         RV_TRY(step_abandon(d, open[i]));
+    rv_assert(task->open_count == 0);
     enum rv_verdict dropped = resubmit_redo_drop(d);
     if (dropped == RV_UNREADABLE)
         task->redo = 0;
@@ -235,6 +239,7 @@ enum rv_verdict operate_cancel(struct draft *d)
  * was counted stays counted. */
 static void step_insist(struct draft *d, struct rv_step *step)
 {
+    rv_assert(step->kind == RV_KIND_CALL);
     if (step->called && step->deaths < RV_POISON_DEATHS)
         d->plan->close_alerts = true;
     step->called = false;

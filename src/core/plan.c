@@ -76,6 +76,7 @@ enum rv_verdict draft_want(struct draft *d, const uint32_t *numbers, size_t coun
             return RV_UNREADABLE;
         wanted[missing++] = numbers[i];
     }
+    rv_assert(missing >= 2);
     d->plan->wanted = wanted[0];
     d->plan->more = wanted + 1;
     d->plan->more_count = missing - 1;
@@ -100,6 +101,7 @@ static enum rv_verdict planned_add(struct draft *d, const struct rv_step *from, 
     struct rv_step *row = RV_NEW(d->arena, struct rv_step);
     if (row == NULL)
         return RV_NO_ROOM;
+    rv_assert(d->plan->steps_count < d->plan->steps_room);
     if (from != NULL)
         *row = *from;
     d->plan->steps[d->plan->steps_count++] = (struct rv_planned_step){row, insert};
@@ -154,6 +156,7 @@ void draft_open_remove(struct draft *d, uint32_t number)
     for (uint32_t i = 0; i < task->open_count; i++)
         if (task->open[i] != number)
             task->open[kept++] = task->open[i];
+    rv_assert(kept <= task->open_count);
     for (uint32_t i = kept; i < task->open_count; i++)
         task->open[i] = 0;
     task->open_count = kept;
@@ -179,6 +182,7 @@ void draft_alert(struct draft *d, uint32_t step, enum rv_alert_kind kind, struct
         plan->alerts = alerts;
         plan->alerts_room = room;
     }
+    rv_assert(plan->alerts_count < plan->alerts_room);
     plan->alerts[plan->alerts_count++] = (struct rv_alert){
         .task = d->plan->task.id,
         .step = step,
@@ -191,6 +195,7 @@ void draft_alert(struct draft *d, uint32_t step, enum rv_alert_kind kind, struct
 
 void draft_archive(struct draft *d, const struct rv_step *step)
 {
+    rv_assert(step->attempt_state != RV_ATTEMPT_NONE);
     if (d->plan->attempts_count == RV_PLAN_ATTEMPTS_MAX) {
         d->outgrown = true;
         return;
@@ -207,6 +212,7 @@ void draft_error(struct rv_step *step, struct rv_str error)
 void draft_late(struct draft *d, const struct rv_step *step, uint32_t attempt,
                 enum rv_late_reason reason)
 {
+    rv_assert(reason < RV_LATE_REASON_COUNT);
     if (d->plan->late_count == RV_PLAN_LATE_MAX) {
         d->outgrown = true;
         return;
@@ -224,6 +230,7 @@ void draft_late(struct draft *d, const struct rv_step *step, uint32_t attempt,
 
 int64_t draft_jitter(struct draft *d, int64_t ms, int64_t part)
 {
+    rv_assert(part > 0);
     if (ms <= 0)
         return 0;
     return ms + (int64_t)rv_prng_below(&d->prng, (uint64_t)(ms / part) + 1);

@@ -7,6 +7,7 @@
  * what stood before, the task goes forward again with it. */
 #include "core/plan_priv.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
 
@@ -62,6 +63,7 @@ static enum rv_verdict step_anew(struct draft *d, struct rv_step *old)
 
 static enum rv_verdict step_again(struct draft *d, struct rv_step *step)
 {
+    rv_assert(step->state == RV_STEP_ERROR);
     if (step->undone)
         return step_anew(d, step);
     step->failure_count = step->round = 0;
@@ -184,6 +186,8 @@ static enum rv_verdict resubmit_edited(struct draft *d)
         return RV_DECIDED;
     RV_TRY(operate_accept(d));
     RV_TRY(draft_step(d, seen->number, &old));
+    rv_assert(old->kind == RV_KIND_CALL);
+    rv_assert(old->state == RV_STEP_ERROR);
     RV_TRY(replacement_new(d, old, &step));
     /* The operator's word counts, until a late `done` says otherwise. */
     if (d->command->u.operate.assume_not_done && !old->undone)
@@ -209,6 +213,8 @@ enum rv_verdict resubmit_redo_begin(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
     struct rv_step *step;
+    rv_assert(task->redo != 0);
+    rv_assert(task->state == RV_TASK_COMPENSATING);
     RV_TRY(draft_step(d, task->redo, &step));
     task->redo = 0;
     task->by_hand = 0;

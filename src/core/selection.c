@@ -1,5 +1,6 @@
 #include "core/selection.h"
 
+#include "base/assert.h"
 #include "base/bucket.h"
 #include "base/limits.h"
 #include "json/json.h"
@@ -97,6 +98,7 @@ enum rv_err rv_selection_hold(struct rv_arena *arena, struct rv_selection *selec
 {
     uint32_t drop = selection->holds_count >= RV_HOLDS_MAX;
     uint32_t kept = selection->holds_count - drop;
+    rv_assert(kept < RV_HOLDS_MAX);
     struct rv_hold *holds = RV_NEW_ARRAY(arena, struct rv_hold, kept + 1);
     if (holds == NULL)
         return RV_ERR_MEMORY;
@@ -288,8 +290,11 @@ struct rv_str rv_bulk_outcome_key(struct rv_task_id selection, const struct rv_o
 {
     char of[RV_ID_TEXT_BYTES];
     char task[RV_ID_TEXT_BYTES];
+    rv_assert(row->outcome < RV_BULK_COUNT);
     int len = snprintf(text, RV_SELECTION_KEY_BYTES, "%s.%c.%s", rv_task_text(selection, of).at,
                        outcomes[row->outcome].letter, rv_task_text(row->task, task).at);
+    rv_assert(len > 0);
+    rv_assert(len < RV_SELECTION_KEY_BYTES);
     return (struct rv_str){text, (size_t)len};
 }
 
@@ -298,9 +303,12 @@ struct rv_str rv_bulk_outcome_prefix(struct rv_task_id selection,
                                      char text[static RV_SELECTION_KEY_BYTES])
 {
     char of[RV_ID_TEXT_BYTES];
+    rv_assert(outcome == NULL || *outcome < RV_BULK_COUNT);
     int len = snprintf(text, RV_SELECTION_KEY_BYTES, "%s.%.*s%s", rv_task_text(selection, of).at,
                        outcome != NULL, outcome != NULL ? &outcomes[*outcome].letter : "",
                        outcome != NULL ? "." : "");
+    rv_assert(len > 0);
+    rv_assert(len < RV_SELECTION_KEY_BYTES);
     return (struct rv_str){text, (size_t)len};
 }
 

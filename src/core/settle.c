@@ -6,6 +6,7 @@
  * end its undo. */
 #include "core/plan_priv.h"
 
+#include "base/assert.h"
 #include "base/time.h"
 
 static const char *const titles[] = {
@@ -27,6 +28,8 @@ bool finding_is_done(const struct rv_step *step)
 /* What of the step is on record, for whoever reads the row. */
 static enum rv_verdict finding_note(struct draft *d, struct rv_step *step)
 {
+    rv_assert(d->command->kind == RV_COMMAND_SETTLE);
+    rv_assert(d->command->u.operate.finding <= RV_FINDING_NOTHING);
     draft_error(step, operate_error(d, "settled", titles[d->command->u.operate.finding]));
     return step->error.at != NULL ? RV_DECIDED : RV_NO_ROOM;
 }
@@ -78,6 +81,7 @@ static enum rv_verdict settle_inline(struct draft *d, struct rv_step *step,
 static enum rv_verdict settle_past(struct draft *d, uint32_t number)
 {
     struct rv_task *task = &d->plan->task;
+    rv_assert(draft_open_has(d, number));
     struct rv_step *step;
     struct rv_flow_stop stop;
     RV_TRY(operate_accept(d));
@@ -108,8 +112,11 @@ static enum rv_verdict settle_past(struct draft *d, uint32_t number)
 static enum rv_verdict settle_parked(struct draft *d, uint32_t number)
 {
     struct rv_step *step;
+    rv_assert(d->plan->task.state == RV_TASK_ERROR);
+    rv_assert(draft_open_has(d, number));
     RV_TRY(operate_accept(d));
     RV_TRY(draft_step(d, number, &step));
+    rv_assert(!step->undone);
     if (step->state != RV_STEP_ERROR) /* its task was escalated for another cause */
         rv_step_move(&step->state, RV_STEP_ERROR);
     step->ended_at = d->command->now;
@@ -135,6 +142,7 @@ static enum rv_verdict settle_undo(struct draft *d, uint32_t number)
         other->wake_at = 0;
         draft_open_remove(d, other->number);
     }
+    rv_assert(task->open_count == 0);
     RV_TRY(draft_step(d, number, &step));
     if (task->undo_head == number)
         undo_unlink(d, step);
@@ -173,6 +181,7 @@ static enum rv_verdict settle_gone(struct draft *d, uint32_t number)
     struct rv_step *step;
     RV_TRY(operate_accept(d));
     RV_TRY(draft_step(d, number, &step));
+    rv_assert(step->attempt_state == RV_ATTEMPT_REVOKED);
     attempt_close(d, step, RV_ATTEMPT_LOST);
     if (d->command->now < step->lease_until)
         attempt_unheard(d, step);
@@ -193,6 +202,8 @@ static enum rv_verdict settle_lost(struct draft *d, uint32_t number)
     struct rv_step *step;
     RV_TRY(operate_accept(d));
     RV_TRY(draft_step(d, number, &step));
+    rv_assert(step->effect == RV_EFFECT_UNKNOWN);
+    rv_assert(d->plan->task.undo_head == number);
     d->plan->close_alerts = d->plan->close_alerts || step->called;
     step->called = false;
     RV_TRY(unheard_take(d, step));

@@ -218,6 +218,7 @@ bool rv_effect_parse(struct rv_str text, enum rv_effect *ret_effect)
 
 bool rv_task_state_open(enum rv_task_state state)
 {
+    rv_assert(state < RV_TASK_STATE_COUNT);
     return task_state_open[state];
 }
 
@@ -240,26 +241,34 @@ bool rv_task_state_rare(enum rv_task_state state)
 
 bool rv_step_state_open(enum rv_step_state state)
 {
+    rv_assert(state < RV_STEP_STATE_COUNT);
     return step_state_open[state];
 }
 
 bool rv_attempt_state_live(enum rv_attempt_state state)
 {
+    rv_assert(state < RV_ATTEMPT_STATE_COUNT);
     return attempt_state_live[state];
 }
 
 bool rv_task_may_move(enum rv_task_state from, enum rv_task_state to)
 {
+    rv_assert(from < RV_TASK_STATE_COUNT);
+    rv_assert(to < RV_TASK_STATE_COUNT);
     return (task_state_moves[from] >> to & 1u) != 0;
 }
 
 bool rv_step_may_move(enum rv_step_state from, enum rv_step_state to)
 {
+    rv_assert(from < RV_STEP_STATE_COUNT);
+    rv_assert(to < RV_STEP_STATE_COUNT);
     return (step_state_moves[from] >> to & 1u) != 0;
 }
 
 bool rv_attempt_may_move(enum rv_attempt_state from, enum rv_attempt_state to)
 {
+    rv_assert(from < RV_ATTEMPT_STATE_COUNT);
+    rv_assert(to < RV_ATTEMPT_STATE_COUNT);
     return (attempt_state_moves[from] >> to & 1u) != 0;
 }
 

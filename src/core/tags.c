@@ -1,5 +1,6 @@
 #include "core/tags.h"
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "json/json.h"
@@ -68,6 +69,7 @@ enum rv_err rv_tags_read(struct rv_arena *arena, struct rv_str tags,
         return arena->refused != RV_OK ? arena->refused : RV_ERR_INVALID;
     if (rv_tags_wrong(&tree, &why) != NULL)
         return RV_ERR_INVALID;
+    rv_assert(tree.len <= RV_TAGS_MAX);
     for (uint32_t i = 0; i < tree.len; i++)
         ret_tags[i] = (struct rv_tag){rv_json_str(&tree.u.members[i].key),
                                       rv_json_str(&tree.u.members[i].value)};

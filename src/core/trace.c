@@ -1,5 +1,6 @@
 #include "core/trace.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "core/rows.h"
 
@@ -31,6 +32,7 @@ static int digit_of(char c)
 static bool hex_read(const char *at, size_t digits, uint64_t *ret_value)
 {
     uint64_t value = 0;
+    rv_assert(digits <= HEX_SPAN);
     for (size_t i = 0; i < digits; i++) {
         int digit = digit_of(at[i]);
         if (digit < 0)
@@ -77,6 +79,7 @@ bool rv_trace_read(struct rv_str traceparent, struct rv_trace *ret_trace)
 struct rv_str rv_trace_text(const struct rv_trace *trace, uint64_t span,
                             char text[static RV_TRACEPARENT_BYTES])
 {
+    rv_assert((trace->high | trace->low) != 0);
     text[0] = text[1] = text[AT_FLAGS] = '0';
     text[AT_ID - 1] = text[AT_SPAN - 1] = text[AT_FLAGS - 1] = '-';
     hex_write(text + AT_ID, trace->high);
@@ -89,6 +92,7 @@ struct rv_str rv_trace_text(const struct rv_trace *trace, uint64_t span,
 
 struct rv_str rv_trace_id_text(const struct rv_trace *trace, char text[static RV_TRACE_ID_BYTES])
 {
+    rv_assert((trace->high | trace->low) != 0);
     hex_write(text, trace->high);
     hex_write(text + HEX_SPAN, trace->low);
     text[HEX_ID] = '\0';
@@ -218,6 +222,7 @@ static bool member_add(struct members *members, struct rv_str member)
     for (size_t i = 0; i < members->count; i++)
         if (rv_str_eq(members->keys[i], key))
             return false;
+    rv_assert(members->count < RV_TRACESTATE_MEMBERS_MAX);
     members->keys[members->count] = key;
     members->at[members->count++] = member;
     return true;
@@ -244,6 +249,7 @@ struct rv_str rv_tracestate_read(struct rv_str given, char *text)
 {
     struct members members = {.count = 0};
     struct rv_str member;
+    size_t given_len = given.len;
     while (member_next(&given, &member))
         if (!member_add(&members, member))
             return RV_STR_NONE;
@@ -261,6 +267,8 @@ struct rv_str rv_tracestate_read(struct rv_str given, char *text)
             text[len + k] = members.at[i].at[k];
         len += members.at[i].len;
     }
+    rv_assert(len <= given_len); /* `text` may be where `given` is */
+    rv_assert(len <= RV_TRACESTATE_BYTES_MAX);
     return (struct rv_str){text, len};
 }
 

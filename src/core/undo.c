@@ -1,7 +1,6 @@
 /* Undo (RULES 6). What may have had an effect stands on a chain through the steps' rows: the
- * task's undo_head names the newest, each step's undo_prev the one before. So the undo of a task
- * of a
- * million steps reads one row at a time, in reverse order of completion, and branches will each
+ * task's undo_head names the newest, each step's undo_prev the one before. So the undo of a task of
+ * a million steps reads one row at a time, in reverse order of completion, and branches will each
  * have a chain that is joined where they join.
  *
  * First everything that is under way is revoked. Nothing is compensated until each revoked attempt
@@ -34,7 +33,8 @@ static enum rv_undo_way way_known(const struct draft *d, const struct rv_step *s
 void undo_chain(struct draft *d, struct rv_step *step)
 {
     struct rv_task *task = &d->plan->task;
-    rv_assert(!step->chained && step->direction == RV_FORWARD);
+    rv_assert(!step->chained);
+    rv_assert(step->direction == RV_FORWARD);
     step->chained = true;
     step->called = false; /* from now on: that its undo waits */
     step->undo_prev = task->undo_head;
@@ -182,6 +182,7 @@ enum rv_verdict undo_begin(struct draft *d)
 
 void undo_withdraw(struct draft *d, struct rv_step *step)
 {
+    rv_assert(!rv_attempt_state_live(step->attempt_state));
     rv_step_move(&step->state, RV_STEP_ERROR);
     step->ended_at = d->command->now;
     step->wake_at = 0;
@@ -211,6 +212,7 @@ static void undo_taken_back(struct draft *d, struct rv_step *step)
 enum rv_verdict undo_settle(struct draft *d, struct rv_step *step, enum rv_effect effect)
 {
     bool pivot = rv_definition_undo_way(d->view->definition, step->node) == RV_UNDO_PIVOT;
+    rv_assert(!rv_attempt_state_live(step->attempt_state));
     attempt_effect(step, effect);
     if (pivot && step->effect != RV_EFFECT_NONE && !step->undone) {
         undo_taken_back(d, step);
@@ -330,6 +332,7 @@ static enum rv_verdict stuck_error(struct draft *d, const struct rv_step *step,
                                    enum rv_undo_way way)
 {
     struct rv_buf error;
+    rv_assert(way == RV_UNDO_PIVOT || way == RV_UNDO_UNDECLARED);
     rv_buf_init(&error, RV_PAYLOAD_BYTES_MAX);
     rv_buf_printf(&error, "{\"type\":\"%s\",\"status\":409,\"title\":\"%s\",\"instance\":",
                   rv_alert_kind_text(RV_ALERT_NO_UNDO),
@@ -361,6 +364,7 @@ static enum rv_verdict undo_stuck(struct draft *d, const struct rv_step *step, e
 static enum rv_verdict redo_may_begin(struct draft *d, bool *ret_begins)
 {
     const struct rv_step *next, *replaced;
+    rv_assert(d->plan->task.redo != 0);
     RV_TRY(draft_look(d, d->plan->task.redo, &next));
     RV_TRY(draft_look(d, next->replaces, &replaced));
     *ret_begins = replaced->undone;
@@ -371,6 +375,7 @@ static enum rv_verdict redo_may_begin(struct draft *d, bool *ret_begins)
  * of them would evaluate what comes before them as often. */
 enum rv_verdict undo_head_look(struct draft *d, const struct rv_step **ret_head)
 {
+    rv_assert(d->plan->task.undo_head != 0);
     d->plan->chain = d->undo.pops;
     RV_TRY(draft_look(d, d->plan->task.undo_head, ret_head));
     d->plan->chain = 0;
@@ -406,6 +411,7 @@ static enum rv_verdict compensate(struct draft *d, const struct rv_step *step)
 /* The step is off the chain, and nothing is to be done for it. */
 static void undone_at_once(struct draft *d, struct rv_step *step)
 {
+    rv_assert(step->chained);
     undo_pop(d, step);
     step->undone = true;
     late_over(d, step);
@@ -430,6 +436,7 @@ static enum rv_verdict undo_waits(struct draft *d, const struct rv_step *head)
     bool calls = !called && !soon && !settled_in_wait(head);
     char at[RV_INSTANT_TEXT_BYTES];
     struct rv_step *step;
+    rv_assert(d->command->now < task->quiet_at);
     if (!calls && head->wake_at == task->quiet_at)
         return RV_DECIDED;
     RV_TRY(draft_step(d, head->number, &step));
@@ -466,6 +473,7 @@ static enum rv_verdict undo_one(struct draft *d, bool *ret_more)
     if (way != RV_UNDO_NOTHING && d->command->now < task->quiet_at)
         return undo_waits(d, head);
     RV_TRY(draft_step(d, head->number, &step));
+    rv_assert(step->chained);
     wait_over(d, step);
     d->undo.pops++;
     *ret_more = true;
@@ -490,6 +498,8 @@ static enum rv_verdict undo_one(struct draft *d, bool *ret_more)
 static enum rv_verdict undo_on(struct draft *d, bool *ret_more)
 {
     const struct rv_task *task = &d->plan->task;
+    rv_assert(d->undoing);
+    rv_assert(task->state == RV_TASK_COMPENSATING);
     *ret_more = false;
     if (task->redo != 0) {
         bool begins;
@@ -541,6 +551,8 @@ static enum rv_verdict step_ask_anew(struct draft *d, struct rv_step *step)
 {
     struct rv_flow_env env;
     struct rv_flow_stop stop;
+    rv_assert(step->stale);
+    rv_assert(step->state == RV_STEP_PENDING);
     RV_TRY(advance_env(d, RV_UNDO, step->undoes, &env));
     RV_TRY(advance_error(
         rv_flow_ask_anew(&env, step->frames, step_data(d, step), step->number, &stop)));

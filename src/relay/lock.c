@@ -1,5 +1,7 @@
 #include "relay/lock.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -50,6 +52,8 @@ enum rv_err rv_relay_lock_take(struct rv_relay_lock *lock, const char *path, int
     }
     char text[32];
     int len = snprintf(text, sizeof text, "%lld\n", (long long)getpid());
+    rv_assert(len > 0);
+    rv_assert((size_t)len < sizeof text);
     if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)len, 0) != len) {
         enum rv_err err = fail(fault, name, "cannot be written");
         close(fd);

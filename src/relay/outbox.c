@@ -247,19 +247,22 @@ static enum rv_err shape_check(struct rv_outbox *outbox, struct rv_relay_fault *
                    "SELECT count(*) FROM pragma_table_info('reeve_outbox')"
                    " WHERE name = 'id' AND pk = 1 AND upper(type) = 'INTEGER'",
                    &count, fault);
-    if (err == RV_OK && count == 0)
+    if (err != RV_OK)
+        return err;
+    if (count == 0)
         return fail(fault, RV_ERR_INVALID, outbox->path,
                     "has a table reeve_outbox whose id is not an INTEGER PRIMARY KEY; " CURE_PRINT);
-    if (err == RV_OK)
-        err = count_of(outbox,
-                       "SELECT count(*) FROM pragma_index_list('reeve_outbox')"
-                       " WHERE name = 'reeve_outbox_waiting' AND partial = 1",
-                       &count, fault);
-    if (err == RV_OK && count == 0)
+    err = count_of(outbox,
+                   "SELECT count(*) FROM pragma_index_list('reeve_outbox')"
+                   " WHERE name = 'reeve_outbox_waiting' AND partial = 1",
+                   &count, fault);
+    if (err != RV_OK)
+        return err;
+    if (count == 0)
         return fail(fault, RV_ERR_INVALID, outbox->path,
                     "has no index reeve_outbox_waiting; create it: reeve relay --init sqlite:%s",
                     outbox->path);
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err statements_prepare(struct rv_outbox *outbox, struct rv_relay_fault *fault)
@@ -272,6 +275,7 @@ static enum rv_err statements_prepare(struct rv_outbox *outbox, struct rv_relay_
     if (err != RV_OK)
         return err;
     for (int i = 0; i < STATEMENTS; i++) {
+        rv_assert(outbox->statements[i] == NULL);
         const char *sql = i == READ && traced < 2 ? sql_read_untraced : statement_sql[i];
         if (sqlite3_prepare_v3(outbox->db, sql, -1, SQLITE_PREPARE_PERSISTENT,
                                &outbox->statements[i], NULL) != SQLITE_OK)
@@ -305,16 +309,32 @@ enum rv_err rv_outbox_open(const char *path, struct rv_outbox **ret_outbox,
     if (outbox == NULL)
         return RV_ERR_MEMORY;
     err = database_open(outbox, 0, fault);
-    if (err == RV_OK)
-        err = shape_check(outbox, fault);
-    if (err == RV_OK)
-        err = statements_prepare(outbox, fault);
-    if (err != RV_OK) {
-        rv_outbox_close(outbox);
-        return err;
-    }
+    if (err != RV_OK)
+        goto err_after_outbox;
+    err = shape_check(outbox, fault);
+    if (err != RV_OK)
+        goto err_after_outbox;
+    err = statements_prepare(outbox, fault);
+    if (err != RV_OK)
+        goto err_after_outbox;
     *ret_outbox = outbox;
     return RV_OK;
+
+err_after_outbox:
+    rv_outbox_close(outbox);
+    return err;
+}
+
+static enum rv_err table_make(struct rv_outbox *outbox, struct rv_relay_fault *fault)
+{
+    static const char *const steps[] = {"BEGIN IMMEDIATE", sql_table, "COMMIT"};
+    enum rv_err err = database_open(outbox, SQLITE_OPEN_CREATE, fault);
+    if (err != RV_OK)
+        return err;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        if (sqlite3_exec(outbox->db, steps[i], NULL, NULL, NULL) != SQLITE_OK)
+            return fail_sqlite(fault, outbox->path, outbox->db);
+    return shape_check(outbox, fault);
 }
 
 enum rv_err rv_outbox_make(const char *path, bool *ret_new_file, struct rv_relay_fault *fault)
@@ -326,13 +346,7 @@ enum rv_err rv_outbox_make(const char *path, bool *ret_new_file, struct rv_relay
     struct rv_outbox *outbox = outbox_new(path, fault);
     if (outbox == NULL)
         return RV_ERR_MEMORY;
-    err = database_open(outbox, SQLITE_OPEN_CREATE, fault);
-    if (err == RV_OK && (sqlite3_exec(outbox->db, "BEGIN IMMEDIATE", NULL, NULL, NULL) ||
-                         sqlite3_exec(outbox->db, sql_table, NULL, NULL, NULL) ||
-                         sqlite3_exec(outbox->db, "COMMIT", NULL, NULL, NULL)))
-        err = fail_sqlite(fault, path, outbox->db);
-    if (err == RV_OK)
-        err = shape_check(outbox, fault);
+    err = table_make(outbox, fault);
     rv_outbox_close(outbox);
     return err;
 }
@@ -416,6 +430,7 @@ enum rv_err rv_outbox_read(struct rv_outbox *outbox, struct rv_arena *arena, int
     sqlite3_bind_int64(statement, 3, (sqlite3_int64)limit);
     while (room && arena->bytes_taken - taken < bytes &&
            (code = sqlite3_step(statement)) == SQLITE_ROW) {
+        rv_assert(count < limit); /* of the statement */
         room = row_take(arena, statement, &ret_rows[count]);
         if (room)
             count++;
@@ -486,6 +501,7 @@ bool rv_outbox_moved(struct rv_outbox *outbox)
 
 static bool statement_run(struct rv_outbox *outbox, enum statement which)
 {
+    rv_assert(which < STATEMENTS);
     sqlite3_stmt *statement = outbox->statements[which];
     int code = sqlite3_step(statement);
     sqlite3_reset(statement);
@@ -497,8 +513,10 @@ static bool row_settle(struct rv_outbox *outbox, const struct rv_row *row)
     bool moved = row->verdict == RV_ROW_ACCEPTED || row->verdict == RV_ROW_KNOWN;
     enum statement which = moved ? DELETE : MARK;
     sqlite3_stmt *statement = outbox->statements[which];
+    rv_assert(row->verdict <= RV_ROW_OLD);
     if (row->verdict == RV_ROW_WAITS)
         return true;
+    rv_assert(!sqlite3_get_autocommit(outbox->db)); /* the rows of a batch go together */
     struct rv_str why = row->why.at != NULL ? row->why : RV_STR("refused");
     struct rv_str text = moved ? row->item.key : why;
     sqlite3_bind_int64(statement, 1, row->id);
@@ -513,6 +531,7 @@ enum rv_err rv_outbox_settle(struct rv_outbox *outbox, const struct rv_row *rows
     for (size_t i = 0; good && i < count; i++)
         good = row_settle(outbox, &rows[i]);
     good = good && statement_run(outbox, COMMIT);
+    rv_assert(!good || sqlite3_get_autocommit(outbox->db));
     if (good)
         return RV_OK;
     enum rv_err err = fail_sqlite(fault, outbox->path, outbox->db);

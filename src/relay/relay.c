@@ -5,6 +5,7 @@
  * again under the same key, and the server knows it. */
 #include "relay/relay.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/os/clock.h"
 #include "base/os/log.h"
@@ -154,6 +155,7 @@ static void batch_settle(struct relay *relay, struct rv_relay_batch *batch)
         relay->err = batch->err;
         snprintf(relay->fault->message, sizeof relay->fault->message, "%s", batch->why);
     }
+    rv_assert(relay->free_count < BATCHES);
     relay->free[relay->free_count++] = batch;
     if (relay->free_count == BATCHES)
         relay->read_from = INT64_MIN; /* lower rows may be free again that were marked */
@@ -175,6 +177,7 @@ static bool batch_read(struct relay *relay)
 {
     if (relay->free_count == 0 || ending(relay))
         return false;
+    rv_assert(relay->free_count <= BATCHES);
     struct rv_relay_batch *batch = relay->free[relay->free_count - 1];
     enum rv_err err;
     do {
@@ -184,6 +187,7 @@ static bool batch_read(struct relay *relay)
     } while (try_again(relay, err));
     if (err != RV_OK || batch->count == 0)
         return false;
+    rv_assert(batch->count <= RV_BATCH_ROWS);
     int64_t last = batch->rows[batch->count - 1].id;
     relay->read_from = last < INT64_MAX ? last + 1 : last; /* twice under the same key is once */
     int64_t now = rv_clock_wall_ms();
@@ -236,6 +240,7 @@ static void relay_work(struct relay *relay)
     rv_sender_stop(&relay->sender);
     while (relay->free_count < BATCHES)
         batches_take(relay, -1);
+    rv_assert(relay->free_count == BATCHES); /* the sender has none: it can end */
 }
 
 /* ---- start and end ---- */
@@ -296,6 +301,7 @@ static void marked_count(struct relay *relay)
 
 static bool batches_make(struct relay *relay)
 {
+    rv_assert(relay->free_count == 0);
     relay->all = calloc(BATCHES, sizeof *relay->all);
     for (size_t i = 0; relay->all != NULL && i < BATCHES; i++) {
         rv_arena_init(&relay->all[i].arena, 0);

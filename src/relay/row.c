@@ -1,5 +1,6 @@
 #include "relay/row.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "json/json.h"
@@ -122,6 +123,7 @@ enum rv_err rv_rows_write(struct rv_buf *body, struct rv_row *rows, size_t count
         }
         if (err != RV_OK)
             return err;
+        rv_assert(written < most);
         ret_indexes[written++] = i;
     }
     rv_buf_lit(body, "]}");
@@ -133,6 +135,7 @@ enum rv_err rv_rows_write(struct rv_buf *body, struct rv_row *rows, size_t count
 
 static void refused_note(struct rv_arena *arena, struct rv_row *row, int status, struct rv_str why)
 {
+    rv_assert(status >= 300);
     refuse(row,
            rv_arena_printf(arena, "%d: %.*s; %scorrect the row, then set error to NULL", status,
                            RV_STR_FMT(why), status == 404 ? "publish the workflow, or " : ""));
@@ -166,6 +169,7 @@ enum rv_rows_answer rv_rows_read(struct rv_arena *arena, struct rv_arena *scratc
         return RV_ROWS_LATER;
     if (status < 200 || (status >= 300 && status < 400) || status == 404 || status == 405)
         return RV_ROWS_STRANGE;
+    rv_assert(count > 0);
     if (status >= 400 && count > 1)
         return RV_ROWS_HALVE;
     if (status >= 400) {
@@ -192,6 +196,7 @@ enum rv_err rv_row_alert_write(struct rv_buf *body, const struct rv_row *row,
                                struct rv_str database)
 {
     char source[SOURCE_BYTES], message[RV_ALERT_MESSAGE_BYTES_MAX + 1];
+    rv_assert(row->verdict == RV_ROW_OLD);
     if (database.len > DATABASE_BYTES_MAX)
         database.len = DATABASE_BYTES_MAX;
     snprintf(source, sizeof source, "outbox/%lld/%.*s", (long long)row->id,

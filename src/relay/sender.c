@@ -31,6 +31,8 @@ static enum rv_rows_answer call_make(struct rv_sender *sender, struct rv_relay_b
                            .body_bytes = sender->body.len,
                            .repeatable = 1};
     struct rv_answer answer;
+    rv_assert(count > 0);
+    rv_assert(count <= batch->count);
     int result = rv_client_request(sender->client, &call, &answer);
     enum rv_rows_answer meant = RV_ROWS_LATER;
     why_set(batch, result == RV_RESULT_OK ? "the server does not accept tasks at present"
@@ -82,6 +84,7 @@ static bool pause_make(struct rv_sender *sender, struct rv_relay_batch *batch, u
                        int64_t begun_at, enum rv_err err)
 {
     int64_t now = rv_clock_mono_ms();
+    rv_assert(err == RV_ERR_BUSY || err == RV_ERR_REFUSED);
     batch->err = err;
     if (sender->patience_ms > 0 && (err == RV_ERR_REFUSED || now - begun_at >= sender->patience_ms))
         return false;
@@ -107,6 +110,8 @@ static enum rv_rows_answer batch_try(struct rv_sender *sender, struct rv_relay_b
                                      size_t *most)
 {
     size_t count = 0;
+    rv_assert(*most >= 1);
+    rv_assert(*most <= RV_BATCH_ROWS);
     ages_check(batch);
     enum rv_err err = rv_rows_write(&sender->body, batch->rows, batch->count, *most,
                                     sender->indexes, &count);
@@ -129,6 +134,7 @@ static void rows_send(struct rv_sender *sender, struct rv_relay_batch *batch)
 {
     int64_t begun_at = rv_clock_mono_ms();
     size_t most = RV_BATCH_ROWS;
+    rv_assert(batch->count <= RV_BATCH_ROWS);
     size_t left = waiting_count(batch);
     unsigned failures = 0;
     batch->err = RV_OK;
@@ -136,6 +142,7 @@ static void rows_send(struct rv_sender *sender, struct rv_relay_batch *batch)
         enum rv_rows_answer meant = batch_try(sender, batch, &most);
         size_t before = left;
         left = waiting_count(batch);
+        rv_assert(left <= before); /* a row gets its verdict once */
         if (left < before) {
             back_tell(sender);
             batch->err = RV_OK;
@@ -180,6 +187,7 @@ static bool alert_raise(struct rv_sender *sender, struct rv_relay_batch *batch,
                         const struct rv_row *row)
 {
     int64_t begun_at = rv_clock_mono_ms();
+    rv_assert(row->verdict == RV_ROW_OLD);
     for (unsigned failures = 0; !atomic_load(&sender->stopped); failures++) {
         enum rv_rows_answer meant = alert_try(sender, batch, row);
         if (meant == RV_ROWS_READ) {
@@ -253,6 +261,7 @@ enum rv_err rv_sender_start(struct rv_sender *sender, const char *url, struct rv
 
 void rv_sender_give(struct rv_sender *sender, struct rv_relay_batch *batch)
 {
+    rv_assert(batch->count > 0);
     bool put = rv_mailbox_put(&sender->in, batch);
     rv_assert(put);
 }

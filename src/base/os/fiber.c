@@ -64,7 +64,9 @@ static void fiber_body(unsigned high, unsigned low)
     __sanitizer_finish_switch_fiber(NULL, &fiber->caller_stack, &fiber->caller_bytes);
     for (;;) {
         leave(fiber);
+        rv_assert(fiber->running);
         fiber->call(fiber->self);
+        rv_assert(!fiber->paused);
         fiber->running = false;
     }
 }
@@ -135,7 +137,8 @@ static bool fiber_run(struct rv_fiber *fiber, void (*call)(void *self), void *se
 
 static bool fiber_go_on(struct rv_fiber *fiber)
 {
-    rv_assert(fiber->running && fiber->paused);
+    rv_assert(fiber->running);
+    rv_assert(fiber->paused);
     fiber->paused = false;
     enter(fiber);
     return !fiber->running;
@@ -143,7 +146,8 @@ static bool fiber_go_on(struct rv_fiber *fiber)
 
 static void fiber_pause(struct rv_fiber *fiber)
 {
-    rv_assert(fiber->running && !fiber->paused);
+    rv_assert(fiber->running);
+    rv_assert(!fiber->paused);
     fiber->paused = true;
     leave(fiber);
 }

@@ -23,6 +23,7 @@ void rv_mailbox_init(struct rv_mailbox *box, size_t link_offset)
 void rv_mailbox_done(struct rv_mailbox *box)
 {
     rv_assert(box->first == NULL);
+    rv_assert(box->count == 0);
     pthread_cond_destroy(&box->filled);
     pthread_mutex_destroy(&box->mutex);
 }
@@ -44,11 +45,14 @@ static void *link_get(const struct rv_mailbox *box, void *item)
 
 void rv_mailbox_keep_arrivals(struct rv_mailbox *box, size_t behind_offset)
 {
+    rv_assert(behind_offset != 0);
+    rv_assert(box->first == NULL);
     box->behind_offset = behind_offset;
 }
 
 void rv_mailbox_join(struct rv_mailbox *box, struct rv_mailbox_maker *maker)
 {
+    rv_assert(box->first == NULL);
     atomic_init(&maker->since, INT64_MAX);
     maker->next = box->makers;
     box->makers = maker;
@@ -104,6 +108,8 @@ bool rv_mailbox_put(struct rv_mailbox *box, void *item)
     pthread_mutex_lock(&box->mutex);
     bool open = !box->closed;
     bool wake = false;
+    rv_assert((box->first == NULL) == (box->last == NULL));
+    rv_assert((box->first == NULL) == (box->count == 0));
     if (open) {
         link_set(box, item, NULL);
         if (box->behind_offset != 0)
@@ -186,7 +192,9 @@ size_t rv_mailbox_take(struct rv_mailbox *box, void **ret_items, size_t max, int
     }
     if (box->first == NULL)
         box->last = NULL;
+    rv_assert(taken <= box->count);
     box->count -= taken;
+    rv_assert((box->first == NULL) == (box->count == 0));
     if (box->behind_offset != 0)
         box->heard_until = heard_until(box);
     pthread_mutex_unlock(&box->mutex);

@@ -25,6 +25,7 @@ uint64_t rv_random_next(struct rv_random *random)
         rv_random_bytes(random->pool, sizeof random->pool);
         random->left = sizeof random->pool / sizeof random->pool[0];
     }
+    rv_assert(random->left <= sizeof random->pool / sizeof random->pool[0]);
     uint64_t number = random->pool[--random->left];
     random->pool[random->left] = 0;
     return number;

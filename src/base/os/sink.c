@@ -1,5 +1,6 @@
 #include "base/os/sink.h"
 
+#include "base/assert.h"
 #include "base/time.h"
 
 #include <errno.h>
@@ -234,6 +235,7 @@ bool rv_sink_flush(struct rv_sink *sink, int64_t ms)
 
 void rv_sink_end(struct rv_sink *sink, int64_t ms)
 {
+    rv_assert(sink->owned); /* no assertion with the lock: its failure is logged */
     pthread_mutex_lock(&sink->lock);
     flush_locked(sink, ms);
     sink->ended = true;

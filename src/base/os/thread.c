@@ -3,6 +3,9 @@
 #include "base/assert.h"
 
 #include <signal.h>
+#include <string.h>
+
+enum { NAME_LEN_MAX = 15 };
 
 static void *thread_run(void *at)
 {
@@ -14,6 +17,7 @@ static void *thread_run(void *at)
 enum rv_err rv_thread_start(struct rv_thread *thread, const char *name, void (*run)(void *self),
                             void *self)
 {
+    rv_assert(strlen(name) <= NAME_LEN_MAX);
     thread->run = run;
     thread->self = self;
     /* A thread inherits the mask: signals go to the main thread alone, which waits for them. */

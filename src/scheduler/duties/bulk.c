@@ -84,6 +84,15 @@ static void bulk_free(struct bulk *bulk)
     free(bulk);
 }
 
+/* NULL: no command of this selection is under way or paused. */
+static struct bulk *bulk_find(const struct rv_scheduler *s, uint64_t selection)
+{
+    struct bulk *bulk = s->bulks->first;
+    while (bulk != NULL && (uint64_t)bulk->row.id.value != selection)
+        bulk = bulk->next;
+    return bulk;
+}
+
 static void bulks_forget(struct rv_scheduler *s)
 {
     struct bulks *bulks = s->bulks;
@@ -163,9 +172,7 @@ static struct bulk *bulk_new(const struct rv_selection *row, int64_t now)
 /* A selection as the store has it: with what was begun of it, the server works. */
 static enum rv_err bulk_learn(struct rv_scheduler *s, const struct rv_selection *row)
 {
-    struct bulk *bulk = s->bulks->first;
-    while (bulk != NULL && bulk->row.id.value != row->id.value)
-        bulk = bulk->next;
+    struct bulk *bulk = bulk_find(s, (uint64_t)row->id.value);
     if (bulk == NULL) {
         bulk = bulk_new(row, s->batch.now);
         if (bulk == NULL)
@@ -386,9 +393,7 @@ static enum rv_err outcome_put(struct rv_scheduler *s, const struct bulk *bulk, 
 /* Is what comes of that evaluation taken in a later batch? */
 static bool bulks_want(const struct rv_scheduler *s, const struct asker *asker)
 {
-    const struct bulk *bulk = s->bulks->first;
-    while (bulk != NULL && (uint64_t)bulk->row.id.value != asker->a)
-        bulk = bulk->next;
+    const struct bulk *bulk = bulk_find(s, asker->a);
     if (bulk == NULL || rv_selection_rests(&bulk->row))
         return false;
     return bulk->read != READ_ALL ||
@@ -594,9 +599,7 @@ static void bulk_log(struct rv_scheduler *s, const char *event, const struct rv_
 /* The numbers that its call has read are those before the newest batch. */
 static void numbers_give(const struct rv_scheduler *s, struct rv_selection *row)
 {
-    const struct bulk *bulk = s->bulks->first;
-    while (bulk != NULL && bulk->row.id.value != row->id.value)
-        bulk = bulk->next;
+    const struct bulk *bulk = bulk_find(s, (uint64_t)row->id.value);
     if (bulk != NULL && bulk->read == READ_ALL)
         memcpy(row->outcomes, bulk->row.outcomes, sizeof row->outcomes);
 }

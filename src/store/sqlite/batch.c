@@ -28,15 +28,23 @@ enum rv_err rv_sqlite_begin(struct rv_store *base, int64_t *ret_now)
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     rv_assert(!store->in_transaction);
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(store, RV_SQL_BEGIN, &statement);
-    if (err == RV_OK)
-        err = rv_sqlite_run(store, statement);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_sqlite_statement(store, RV_SQL_BEGIN, &statement));
+    RV_TRY(rv_sqlite_run(store, statement));
+    rv_assert(!sqlite3_get_autocommit(store->db));
     store->in_transaction = true;
     store->claimed = false;
     *ret_now = clock_read(store);
     return RV_OK;
+}
+
+/* Some errors end the transaction by themselves. */
+static enum rv_err rollback_run(struct rv_sqlite *store)
+{
+    sqlite3_stmt *statement = NULL;
+    if (sqlite3_get_autocommit(store->db))
+        return RV_OK;
+    RV_TRY(rv_sqlite_statement(store, RV_SQL_ROLLBACK, &statement));
+    return rv_sqlite_run(store, statement);
 }
 
 void rv_sqlite_rollback(struct rv_store *base)
@@ -46,13 +54,7 @@ void rv_sqlite_rollback(struct rv_store *base)
     store->in_transaction = false;
     if (store->broken)
         return;
-    enum rv_err err = RV_OK;
-    if (!sqlite3_get_autocommit(store->db)) { /* some errors end the transaction by themselves */
-        sqlite3_stmt *statement = NULL;
-        err = rv_sqlite_statement(store, RV_SQL_ROLLBACK, &statement);
-        if (err == RV_OK)
-            err = rv_sqlite_run(store, statement);
-    }
+    enum rv_err err = rollback_run(store);
     if (err == RV_OK || sqlite3_get_autocommit(store->db))
         rv_seal_undone(store->seal);
     else
@@ -79,6 +81,7 @@ enum rv_err rv_store_sqlite_log_check(struct rv_store *base)
  * the file stays as it was, and `reeve check --keep-intact` adds what is intact. */
 enum rv_err rv_sqlite_checkpoint(struct rv_sqlite *store)
 {
+    rv_assert(!store->in_checkpoint);
     store->log_moved = false;
     if (rv_place_changed(store))
         return RV_ERR_DISPLACED;
@@ -128,6 +131,7 @@ enum rv_err rv_sqlite_end(struct rv_sqlite *store)
     }
     err = rv_sqlite_run(store, statement);
     if (err == RV_OK) {
+        rv_assert(sqlite3_get_autocommit(store->db));
         store->in_transaction = false;
         rv_sqlite_record_log(store);
         return checkpoint_due(store);
@@ -172,6 +176,7 @@ static enum rv_err guard_revision(struct commit *commit, const struct rv_change 
                                   enum rv_err *ret_outcome)
 {
     sqlite3_stmt *statement = NULL;
+    rv_assert(*ret_outcome == RV_OK);
     enum rv_err err = rv_sqlite_statement(commit->store, RV_SQL_TASK_GUARD, &statement);
     if (err != RV_OK)
         return err;
@@ -192,6 +197,7 @@ static enum rv_err guard_revision(struct commit *commit, const struct rv_change 
 static enum rv_err guard_key(struct commit *commit, const struct rv_change *change,
                              enum rv_err *ret_outcome)
 {
+    rv_assert(*ret_outcome == RV_OK);
     if (change->key == NULL)
         return RV_OK;
     sqlite3_stmt *statement = NULL;
@@ -225,6 +231,8 @@ static enum rv_err row_replace(struct commit *commit, enum rv_sqlite_sql sql,
 {
     struct rv_sqlite *store = commit->store;
     sqlite3_stmt *statement = NULL;
+    rv_assert(store->in_transaction);
+    rv_assert((kind->fields[0].kind == RV_FIELD_GIVEN) == (given != 0));
     enum rv_err err = rv_sqlite_statement(store, sql, &statement);
     if (err != RV_OK)
         return err;
@@ -251,6 +259,8 @@ static enum rv_err task_keep(struct commit *commit, const struct rv_task *task)
 {
     struct rv_sqlite *store = commit->store;
     sqlite3_stmt *statement = NULL;
+    rv_assert(task->unreadable);
+    rv_assert(store->in_transaction);
     enum rv_err err = rv_sqlite_statement(store, RV_SQL_TASK_KEEP, &statement);
     if (err != RV_OK)
         return err;
@@ -272,6 +282,9 @@ static enum rv_err task_replace(struct commit *commit, const struct rv_change *c
     struct rv_sqlite *store = commit->store;
     const struct rv_row_kind *kind = &rv_row_task;
     sqlite3_stmt *statement = NULL;
+    rv_assert(!change->task->unreadable); /* it would write values that were not read */
+    rv_assert(change->revision_before != 0);
+    rv_assert(store->in_transaction);
     enum rv_err err = rv_sqlite_statement(store, sql, &statement);
     if (err != RV_OK)
         return err;
@@ -288,14 +301,13 @@ static enum rv_err task_update(struct commit *commit, const struct rv_change *ch
                                enum rv_err *ret_outcome)
 {
     bool there = false;
-    enum rv_err err = RV_OK;
     if (change->state_before == change->task->state)
-        err = task_replace(commit, change, RV_SQL_TASK_UPDATE, &there);
-    if (err == RV_OK && !there)
-        err = task_replace(commit, change, RV_SQL_TASK_MOVE, &there);
-    if (err == RV_OK && !there)
+        RV_TRY(task_replace(commit, change, RV_SQL_TASK_UPDATE, &there));
+    if (!there)
+        RV_TRY(task_replace(commit, change, RV_SQL_TASK_MOVE, &there));
+    if (!there)
         *ret_outcome = RV_ERR_CONFLICT;
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err task_write(struct commit *commit, const struct rv_change *change,
@@ -309,77 +321,85 @@ static enum rv_err task_write(struct commit *commit, const struct rv_change *cha
     return task_update(commit, change, ret_outcome);
 }
 
-/* A row for each tag, so that tasks are found by it. */
-static enum rv_err tags_write(struct commit *commit, const struct rv_change *change)
+static enum rv_err tags_insert(struct rv_sqlite *store, const struct rv_task *task,
+                               struct rv_arena *arena)
 {
-    const struct rv_task *task = change->task;
     struct rv_tag tags[RV_TAGS_MAX];
     size_t count = 0;
     sqlite3_stmt *statement = NULL;
-    if (task->tags.at == NULL || change->revision_before != 0)
-        return RV_OK;
-    struct rv_arena arena;
-    rv_arena_init(&arena, 0);
-    enum rv_err err = rv_tags_read(&arena, task->tags, tags, &count);
-    if (err == RV_OK)
-        err = rv_sqlite_statement(commit->store, RV_SQL_TAG_INSERT, &statement);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
+    RV_TRY(rv_tags_read(arena, task->tags, tags, &count));
+    RV_TRY(rv_sqlite_statement(store, RV_SQL_TAG_INSERT, &statement));
+    rv_assert(count <= RV_TAGS_MAX);
+    for (size_t i = 0; i < count; i++) {
         rv_sqlite_bind_str(statement, 1, tags[i].name);
         rv_sqlite_bind_str(statement, 2, tags[i].value);
         sqlite3_bind_int64(statement, 3, task->id.value);
-        err = rv_sqlite_run(commit->store, statement);
+        RV_TRY(rv_sqlite_run(store, statement));
     }
+    return RV_OK;
+}
+
+/* A row for each tag, so that tasks are found by it. */
+static enum rv_err tags_write(struct commit *commit, const struct rv_change *change)
+{
+    struct rv_arena arena;
+    if (change->task->tags.at == NULL || change->revision_before != 0)
+        return RV_OK;
+    rv_arena_init(&arena, 0);
+    enum rv_err err = tags_insert(commit->store, change->task, &arena);
     rv_arena_done(&arena);
     return err;
 }
 
-/* The type of the error at which it stands, so that the task is found by it. What errors it had
- * before stays: few have two, and who looks sees the task. */
-static enum rv_err error_type_write(struct commit *commit, const struct rv_task *task)
+static enum rv_err error_type_insert(struct rv_sqlite *store, struct rv_task_id task,
+                                     struct rv_str error, struct rv_arena *arena)
 {
     sqlite3_stmt *statement = NULL;
+    struct rv_str type;
+    RV_TRY(rv_error_type(arena, error, &type));
+    if (type.at == NULL)
+        return RV_OK;
+    RV_TRY(rv_sqlite_statement(store, RV_SQL_ERROR_TYPE_INSERT, &statement));
+    rv_sqlite_bind_str(statement, 1, rv_error_type_last(type));
+    sqlite3_bind_int64(statement, 2, task.value);
+    return rv_sqlite_run(store, statement);
+}
+
+/* The type of the task's present error, so that the task is found by it. The types of its earlier
+ * errors stay: few tasks have two, and a query checks the task itself. */
+static enum rv_err error_type_write(struct commit *commit, const struct rv_task *task)
+{
     struct rv_str error = rv_task_error(task);
+    struct rv_arena arena;
     if (error.at == NULL)
         return RV_OK;
-    struct rv_arena arena;
-    struct rv_str type;
     rv_arena_init(&arena, 0);
-    enum rv_err err = rv_error_type(&arena, error, &type);
-    if (err == RV_OK && type.at != NULL)
-        err = rv_sqlite_statement(commit->store, RV_SQL_ERROR_TYPE_INSERT, &statement);
-    if (err == RV_OK && type.at != NULL) {
-        rv_sqlite_bind_str(statement, 1, rv_error_type_last(type));
-        sqlite3_bind_int64(statement, 2, task->id.value);
-        err = rv_sqlite_run(commit->store, statement);
-    }
+    enum rv_err err = error_type_insert(commit->store, task->id, error, &arena);
     rv_arena_done(&arena);
     return err;
 }
 
-/* A step that stays open leaves the index alone, and says so itself. */
+/* Open steps use an UPDATE that touches no indexed column; zero rows changed means fall back. */
 static enum rv_err step_update(struct commit *commit, const struct rv_step *step, int64_t task)
 {
     const struct rv_row_kind *kind = &rv_row_step;
     bool there = false;
-    enum rv_err err = RV_OK;
     if (step->ended_at == 0)
-        err = row_replace(commit, RV_SQL_STEP_UPDATE, kind, step, task, &there);
-    if (err == RV_OK && !there)
-        err = row_write(commit, RV_SQL_STEP_MOVE, kind, step, task);
-    return err;
+        RV_TRY(row_replace(commit, RV_SQL_STEP_UPDATE, kind, step, task, &there));
+    return there ? RV_OK : row_write(commit, RV_SQL_STEP_MOVE, kind, step, task);
 }
 
 static enum rv_err steps_write(struct commit *commit, const struct rv_change *change)
 {
     const struct rv_row_kind *kind = &rv_row_step;
-    enum rv_err err = RV_OK;
-    for (size_t i = 0; err == RV_OK && i < change->steps_count; i++) {
+    for (size_t i = 0; i < change->steps_count; i++) {
         const struct rv_step *step = change->steps[i];
         int64_t task = change->task->id.value;
-        err = change->steps_new[i] ? row_write(commit, RV_SQL_STEP_INSERT, kind, step, task)
-                                   : step_update(commit, step, task);
+        rv_assert(!step->unreadable); /* it would write values that were not read */
+        RV_TRY(change->steps_new[i] ? row_write(commit, RV_SQL_STEP_INSERT, kind, step, task)
+                                    : step_update(commit, step, task));
     }
-    return err;
+    return RV_OK;
 }
 
 /* `step` counts where the statement asks for one. */
@@ -400,34 +420,35 @@ static enum rv_err alerts_close(struct commit *commit, enum rv_sqlite_sql sql,
 static enum rv_err alert_write(struct commit *commit, const struct rv_alert *alert,
                                const struct rv_delivery *to)
 {
-    enum rv_err err = row_write(commit, RV_SQL_ALERT_INSERT, &rv_row_alert, alert, 0);
-    if (err != RV_OK || to == NULL)
-        return err;
+    rv_assert(alert->id != 0);
+    RV_TRY(row_write(commit, RV_SQL_ALERT_INSERT, &rv_row_alert, alert, 0));
+    if (to == NULL)
+        return RV_OK;
     struct rv_delivery row = rv_delivery_of_alert(alert, to);
     return row_write(commit, RV_SQL_DELIVERY_GROW, &rv_row_delivery, &row, 0);
 }
 
 static enum rv_err ledgers_write(struct commit *commit, const struct rv_change *change)
 {
-    enum rv_err err = RV_OK;
-    for (size_t i = 0; err == RV_OK && i < change->attempts_count; i++)
-        err = row_write(commit, RV_SQL_ATTEMPT_INSERT, &rv_row_attempt, &change->attempts[i], 0);
-    for (size_t i = 0; err == RV_OK && i < change->late_replies_count; i++)
-        err = row_write(commit, RV_SQL_LATE_INSERT, &rv_row_late_reply, &change->late_replies[i],
-                        0);
-    if (err == RV_OK && change->close_alerts)
-        err = alerts_close(commit, RV_SQL_ALERT_CLOSE, change->task->id, 0);
-    for (size_t i = 0; err == RV_OK && i < change->late_over_count; i++)
-        err = alerts_close(commit, RV_SQL_ALERT_CLOSE_LATE, change->task->id, change->late_over[i]);
-    for (size_t i = 0; err == RV_OK && i < change->alerts_count; i++)
-        err = alert_write(commit, &change->alerts[i], change->alerts_to);
-    for (size_t i = 0; err == RV_OK && i < change->messages_count; i++)
-        err = row_write(commit, RV_SQL_MESSAGE_INSERT, &rv_row_message, &change->messages[i], 0);
-    for (size_t i = 0; err == RV_OK && i < change->history_count; i++)
-        err = row_write(commit, RV_SQL_HISTORY_INSERT, &rv_row_history, &change->history[i], 0);
-    if (err == RV_OK && change->delivery != NULL)
-        err = row_write(commit, RV_SQL_DELIVERY_GROW, &rv_row_delivery, change->delivery, 0);
-    return err;
+    for (size_t i = 0; i < change->attempts_count; i++)
+        RV_TRY(row_write(commit, RV_SQL_ATTEMPT_INSERT, &rv_row_attempt, &change->attempts[i], 0));
+    for (size_t i = 0; i < change->late_replies_count; i++)
+        RV_TRY(
+            row_write(commit, RV_SQL_LATE_INSERT, &rv_row_late_reply, &change->late_replies[i], 0));
+    if (change->close_alerts)
+        RV_TRY(alerts_close(commit, RV_SQL_ALERT_CLOSE, change->task->id, 0));
+    for (size_t i = 0; i < change->late_over_count; i++)
+        RV_TRY(
+            alerts_close(commit, RV_SQL_ALERT_CLOSE_LATE, change->task->id, change->late_over[i]));
+    for (size_t i = 0; i < change->alerts_count; i++)
+        RV_TRY(alert_write(commit, &change->alerts[i], change->alerts_to));
+    for (size_t i = 0; i < change->messages_count; i++)
+        RV_TRY(row_write(commit, RV_SQL_MESSAGE_INSERT, &rv_row_message, &change->messages[i], 0));
+    for (size_t i = 0; i < change->history_count; i++)
+        RV_TRY(row_write(commit, RV_SQL_HISTORY_INSERT, &rv_row_history, &change->history[i], 0));
+    if (change->delivery != NULL)
+        RV_TRY(row_write(commit, RV_SQL_DELIVERY_GROW, &rv_row_delivery, change->delivery, 0));
+    return RV_OK;
 }
 
 static enum rv_err delivery_update(struct commit *commit, struct rv_delivery_change *change)
@@ -463,49 +484,52 @@ static enum rv_err alerts_again(struct commit *commit, const struct rv_delivery_
 static enum rv_err delivery_write(struct commit *commit, struct rv_delivery_change *change)
 {
     change->outcome = RV_OK;
-    enum rv_err err = guard_epoch(commit, change->epoch, &change->outcome);
-    if (err == RV_OK && change->outcome == RV_OK)
-        err = change->all_alerts ? alerts_again(commit, change) : delivery_update(commit, change);
-    if (err != RV_OK || change->outcome != RV_OK)
-        return err;
+    RV_TRY(guard_epoch(commit, change->epoch, &change->outcome));
+    if (change->outcome != RV_OK)
+        return RV_OK;
+    RV_TRY(change->all_alerts ? alerts_again(commit, change) : delivery_update(commit, change));
+    if (change->outcome != RV_OK)
+        return RV_OK;
     commit->wrote = true;
     if (change->close_alert)
-        err = alerts_close(commit, RV_SQL_ALERT_CLOSE_UNDELIVERABLE, change->row.task, 0);
-    if (err == RV_OK && change->alert != NULL)
-        err = alert_write(commit, change->alert, change->alert_to);
-    return err;
+        RV_TRY(alerts_close(commit, RV_SQL_ALERT_CLOSE_UNDELIVERABLE, change->row.task, 0));
+    if (change->alert != NULL)
+        RV_TRY(alert_write(commit, change->alert, change->alert_to));
+    return RV_OK;
+}
+
+/* All guards of the change, and the row of its task. */
+static enum rv_err change_begin(struct commit *commit, const struct rv_change *change,
+                                enum rv_err *ret_outcome)
+{
+    /* Else the statement that writes the task is the guard. */
+    bool apart = change->revision_before == 0 || change->task->unreadable || change->key != NULL;
+    RV_TRY(guard_epoch(commit, change->epoch, ret_outcome));
+    if (*ret_outcome == RV_OK && apart)
+        RV_TRY(guard_revision(commit, change, ret_outcome));
+    if (*ret_outcome == RV_OK)
+        RV_TRY(guard_key(commit, change, ret_outcome));
+    return *ret_outcome == RV_OK ? task_write(commit, change, ret_outcome) : RV_OK;
 }
 
 static enum rv_err change_write(struct commit *commit, struct rv_change *change)
 {
     rv_assert(change->task->id.value > 0);
     rv_assert(change->task->revision == change->revision_before + 1);
-    /* Else the statement that writes the task is the guard. */
-    bool apart = change->revision_before == 0 || change->task->unreadable || change->key != NULL;
     enum rv_err outcome = RV_OK;
-    enum rv_err err = guard_epoch(commit, change->epoch, &outcome);
-    if (err == RV_OK && outcome == RV_OK && apart)
-        err = guard_revision(commit, change, &outcome);
-    if (err == RV_OK && outcome == RV_OK)
-        err = guard_key(commit, change, &outcome);
-    if (err == RV_OK && outcome == RV_OK)
-        err = task_write(commit, change, &outcome);
+    RV_TRY(change_begin(commit, change, &outcome));
     change->outcome = outcome;
-    if (err != RV_OK || outcome != RV_OK)
-        return err;
+    if (outcome != RV_OK)
+        return RV_OK;
     if (change->key != NULL)
-        err = row_write(commit, RV_SQL_KEY_INSERT, &rv_row_key, change->key, 0);
-    if (err == RV_OK)
-        err = tags_write(commit, change);
-    if (err == RV_OK)
-        err = error_type_write(commit, change->task);
-    if (err == RV_OK)
-        err = steps_write(commit, change);
-    if (err == RV_OK)
-        err = ledgers_write(commit, change);
-    if (err == RV_OK && change->record != NULL)
-        err = row_write(commit, RV_SQL_RECORD_PUT, &rv_row_record, change->record, 0);
-    return err;
+        RV_TRY(row_write(commit, RV_SQL_KEY_INSERT, &rv_row_key, change->key, 0));
+    RV_TRY(tags_write(commit, change));
+    RV_TRY(error_type_write(commit, change->task));
+    RV_TRY(steps_write(commit, change));
+    RV_TRY(ledgers_write(commit, change));
+    if (change->record != NULL)
+        RV_TRY(row_write(commit, RV_SQL_RECORD_PUT, &rv_row_record, change->record, 0));
+    return RV_OK;
 }
 
 static enum rv_err ack_write(struct commit *commit, struct rv_ack *ack)
@@ -554,7 +578,8 @@ static enum rv_err record_write(struct commit *commit, struct rv_record_change *
 {
     struct rv_sqlite *store = commit->store;
     const struct rv_record *row = &change->row;
-    rv_assert(row->kind.len > 0 && row->key.len > 0);
+    rv_assert(row->kind.len > 0);
+    rv_assert(row->key.len > 0);
     change->outcome = RV_OK;
     enum rv_err err = guard_epoch(commit, change->epoch, &change->outcome);
     if (err != RV_OK || change->outcome != RV_OK)
@@ -576,6 +601,7 @@ static enum rv_err instance_write(struct commit *commit, int64_t number)
 {
     struct rv_sqlite *store = commit->store;
     sqlite3_stmt *statement = NULL;
+    rv_assert(store->instance != 0);
     enum rv_err err = rv_sqlite_statement(store, RV_SQL_INSTANCE_COMMIT, &statement);
     if (err != RV_OK)
         return err;
@@ -592,40 +618,40 @@ static enum rv_err sweep_write(struct commit *commit, struct rv_sweep *sweep)
     sweep->outcome = RV_OK;
     sweep->tasks_gone = sweep->keys_gone = sweep->alerts_gone = 0;
     sweep->took_us = 0;
-    enum rv_err err = guard_epoch(commit, sweep->epoch, &sweep->outcome);
-    if (err == RV_OK && sweep->outcome == RV_OK)
-        err = rv_sqlite_sweep(commit->store, sweep);
+    RV_TRY(guard_epoch(commit, sweep->epoch, &sweep->outcome));
+    if (sweep->outcome != RV_OK)
+        return RV_OK;
+    RV_TRY(rv_sqlite_sweep(commit->store, sweep));
     commit->wrote = commit->wrote || sweep->tasks_gone + sweep->keys_gone + sweep->alerts_gone > 0;
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err batch_write(struct commit *commit, struct rv_batch *batch)
 {
-    enum rv_err err = RV_OK;
-    for (size_t i = 0; err == RV_OK && i < batch->workflows_count; i++)
-        err = row_write(commit, RV_SQL_WORKFLOW_INSERT, &rv_row_workflow, &batch->workflows[i], 0);
-    for (size_t i = 0; err == RV_OK && i < batch->changes_count; i++)
-        err = change_write(commit, &batch->changes[i]);
-    for (size_t i = 0; err == RV_OK && i < batch->acks_count; i++)
-        err = ack_write(commit, &batch->acks[i]);
-    for (size_t i = 0; err == RV_OK && i < batch->raises_count; i++)
-        err = raise_write(commit, &batch->raises[i]);
-    for (size_t i = 0; err == RV_OK && i < batch->records_count; i++)
-        err = record_write(commit, &batch->records[i]);
-    for (size_t i = 0; err == RV_OK && i < batch->deliveries_count; i++)
-        err = delivery_write(commit, &batch->deliveries[i]);
-    if (err == RV_OK)
-        err = sweep_write(commit, batch->sweep);
+    for (size_t i = 0; i < batch->workflows_count; i++)
+        RV_TRY(
+            row_write(commit, RV_SQL_WORKFLOW_INSERT, &rv_row_workflow, &batch->workflows[i], 0));
+    for (size_t i = 0; i < batch->changes_count; i++)
+        RV_TRY(change_write(commit, &batch->changes[i]));
+    for (size_t i = 0; i < batch->acks_count; i++)
+        RV_TRY(ack_write(commit, &batch->acks[i]));
+    for (size_t i = 0; i < batch->raises_count; i++)
+        RV_TRY(raise_write(commit, &batch->raises[i]));
+    for (size_t i = 0; i < batch->records_count; i++)
+        RV_TRY(record_write(commit, &batch->records[i]));
+    for (size_t i = 0; i < batch->deliveries_count; i++)
+        RV_TRY(delivery_write(commit, &batch->deliveries[i]));
+    RV_TRY(sweep_write(commit, batch->sweep));
     bool wrote = commit->wrote || commit->store->claimed;
-    if (err == RV_OK && wrote) /* a batch that changes nothing costs no sync */
-        err = instance_write(commit, batch->number);
-    return err;
+    /* A batch that changes nothing costs no sync. */
+    return wrote ? instance_write(commit, batch->number) : RV_OK;
 }
 
 enum rv_err rv_sqlite_commit(struct rv_store *base, struct rv_batch *batch)
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
-    rv_assert(store->in_transaction && store->instance != 0);
+    rv_assert(store->in_transaction);
+    rv_assert(store->instance != 0);
     struct commit commit = {.store = store, .now = store->slew.shown};
     /* First of all: what is rolled back is forgotten, and may be nowhere else any more. */
     enum rv_err err = rv_place_changed(store) ? RV_ERR_DISPLACED : batch_write(&commit, batch);

@@ -118,10 +118,9 @@ enum rv_err rv_store_sqlite_check(struct rv_store *base,
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     struct look look = {.store = store, .finder = finder};
-    enum rv_err err = rv_sqlite_checkpoint(store);
-    if (err == RV_OK)
-        err = pages_look(&look);
-    for (size_t i = 0; err == RV_OK && i < sizeof statements / sizeof statements[0]; i++)
-        err = rows_look(&look, statements[i], "findings of the same kind");
-    return err;
+    RV_TRY(rv_sqlite_checkpoint(store));
+    RV_TRY(pages_look(&look));
+    for (size_t i = 0; i < sizeof statements / sizeof statements[0]; i++)
+        RV_TRY(rows_look(&look, statements[i], "findings of the same kind"));
+    return RV_OK;
 }

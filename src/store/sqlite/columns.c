@@ -45,6 +45,7 @@ static struct rv_str open_text_of(const struct rv_task *task, char text[static R
         while (n > 0)
             *at++ = digits[--n];
     }
+    rv_assert(at <= text + RV_OPEN_TEXT_BYTES);
     return (struct rv_str){text, (size_t)(at - text)};
 }
 
@@ -64,6 +65,7 @@ static bool open_text_read(struct rv_str text, struct rv_task *task)
             task->open_count = 0;
             return false;
         }
+        rv_assert(task->open_count < RV_OPEN_STEPS_MAX);
         task->open[task->open_count++] = (uint32_t)number;
         at += 1;
     }
@@ -221,6 +223,7 @@ enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_row_kind *ki
                            struct rv_arena *arena, void *row)
 {
     bool told = kind->unreadable != 0;
+    rv_assert(sqlite3_column_count(statement) >= kind->count);
     for (int i = 0; i < kind->count; i++) {
         const struct rv_field *column = &kind->fields[i];
         sqlite3_value *value = sqlite3_column_value(statement, i);

@@ -103,11 +103,15 @@ static bool pages_get(int fd, void *to, size_t pages, int64_t first)
 
 static bool kept(const struct reading *reading, int64_t page)
 {
+    rv_assert(page >= 0);
+    rv_assert(page < reading->pages);
     return (atomic_load(&reading->kept[page / 8]) >> (page % 8) & 1) != 0;
 }
 
 static enum rv_err page_put(struct reading *reading, const unsigned char *bytes, int64_t page)
 {
+    rv_assert(page >= 0);
+    rv_assert(page < reading->pages);
     ssize_t n = pwrite(reading->kept_fd, bytes, RV_SQLITE_PAGE_BYTES, page * RV_SQLITE_PAGE_BYTES);
     if (n != RV_SQLITE_PAGE_BYTES)
         return n >= 0 || rv_place_full_text(errno) != NULL ? RV_ERR_FULL : RV_ERR_IO;
@@ -157,6 +161,8 @@ static enum rv_err copy_read(struct rv_copy *copy, void *to, size_t max, size_t 
     size_t count = max / RV_SQLITE_PAGE_BYTES;
     count = (int64_t)count < left ? count : (size_t)left;
     rv_assert(max >= RV_COPY_BLOCK_BYTES);
+    rv_assert(!atomic_load(&reading->closed));
+    rv_assert(left >= 0);
     int64_t in_file = reading->file_pages - first;
     in_file = in_file < 0 ? 0 : in_file > (int64_t)count ? (int64_t)count : in_file;
     if (!pages_get(reading->fd, to, (size_t)in_file, first))
@@ -180,6 +186,7 @@ static enum rv_err copy_read(struct rv_copy *copy, void *to, size_t max, size_t 
 static void copy_close(struct rv_copy *copy)
 {
     struct reading *reading = (struct reading *)copy;
+    rv_assert(!atomic_load(&reading->closed));
     if (ftruncate(reading->kept_fd, 0) != 0)
         atomic_store(&reading->at, reading->pages); /* it goes with the file */
     atomic_store(&reading->closed, true);
@@ -192,15 +199,26 @@ static enum rv_err log_keep(struct rv_sqlite *store, struct reading *reading)
 {
     unsigned char bytes[RV_SQLITE_PAGE_BYTES];
     uint32_t number;
-    enum rv_err err = RV_OK;
-    for (int i = 0; err == RV_OK && i < store->frames; i++) {
-        err = rv_sqlite_err(store, rv_log_page(store->db, i, &number, NULL, bytes));
-        if (err != RV_OK || number == 0 || number > reading->pages)
+    for (int i = 0; i < store->frames; i++) {
+        RV_TRY(rv_sqlite_err(store, rv_log_page(store->db, i, &number, NULL, bytes)));
+        if (number == 0 || number > reading->pages)
             continue; /* a later batch has made the file shorter */
         rv_seal_set(bytes, (int64_t)number - 1);
-        err = page_put(reading, bytes, (int64_t)number - 1);
+        RV_TRY(page_put(reading, bytes, (int64_t)number - 1));
     }
-    return err;
+    return RV_OK;
+}
+
+/* Where the pages go that are kept, and those of the log. */
+static enum rv_err reading_prepare(struct rv_sqlite *store, struct reading *reading, bool log)
+{
+    reading->kept = calloc((size_t)reading->pages / 8 + 1, sizeof *reading->kept);
+    reading->kept_fd = log ? rv_place_elsewhere() : rv_place_scratch(&store->place);
+    if (reading->kept == NULL)
+        return RV_ERR_MEMORY;
+    if (reading->kept_fd < 0)
+        return RV_ERR_IO;
+    return log ? log_keep(store, reading) : RV_OK;
 }
 
 /* Pages are kept beside the store, where there is room for what it grows by; those of a log that
@@ -209,12 +227,9 @@ static enum rv_err reading_new(struct rv_sqlite *store, struct reading **ret_rea
 {
     bool log = store->frames != 0;
     uint32_t number, pages = 0;
-    enum rv_err err = RV_OK;
     if (log)
-        err = rv_sqlite_err(store,
-                            rv_log_page(store->db, store->frames - 1, &number, &pages, NULL));
-    if (err != RV_OK)
-        return err;
+        RV_TRY(
+            rv_sqlite_err(store, rv_log_page(store->db, store->frames - 1, &number, &pages, NULL)));
     struct stat about;
     if (fstat(store->copier.fd, &about) != 0)
         return RV_ERR_IO;
@@ -226,35 +241,30 @@ static enum rv_err reading_new(struct rv_sqlite *store, struct reading **ret_rea
     reading->pages = log ? (int64_t)pages : reading->file_pages;
     reading->copy = (struct rv_copy){
         .bytes = reading->pages * RV_SQLITE_PAGE_BYTES, .read = copy_read, .close = copy_close};
-    reading->kept = calloc((size_t)reading->pages / 8 + 1, sizeof *reading->kept);
-    reading->kept_fd = log ? rv_place_elsewhere() : rv_place_scratch(&store->place);
-    if (reading->kept == NULL || reading->kept_fd < 0)
-        err = reading->kept == NULL ? RV_ERR_MEMORY : RV_ERR_IO;
-    if (err == RV_OK && log)
-        err = log_keep(store, reading);
-    if (err == RV_OK)
-        *ret_reading = reading;
-    else
+    enum rv_err err = reading_prepare(store, reading, log);
+    if (err != RV_OK) {
         reading_free(reading);
-    return err;
+        return err;
+    }
+    *ret_reading = reading;
+    return RV_OK;
 }
 
 enum rv_err rv_store_sqlite_copy(struct rv_store *base, struct rv_copy **ret_copy)
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     struct reading *reading = NULL;
-    rv_assert(!store->in_transaction && store->instance != 0);
+    rv_assert(!store->in_transaction);
+    rv_assert(store->instance != 0);
     if (store->broken)
         return RV_ERR_IO;
     if (store->copier.fd < 0)
         return RV_ERR_UNSUPPORTED;
     if (reading_now(&store->copier) != NULL)
         return RV_ERR_REFUSED;
-    enum rv_err err = rv_sqlite_checkpoint(store);
-    if (err == RV_OK)
-        err = reading_new(store, &reading);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_sqlite_checkpoint(store));
+    RV_TRY(reading_new(store, &reading));
+    rv_assert(store->copier.reading == NULL);
     store->copier.reading = reading;
     *ret_copy = &reading->copy;
     return RV_OK;

@@ -89,6 +89,21 @@ static enum rv_err log_announce(struct rv_sqlite *store, uint32_t mark)
     return err;
 }
 
+/* The row of this instance, its mark, and what the store has at its start. */
+static enum rv_err enlist_write(struct rv_sqlite *store, struct rv_str boot, int64_t pid,
+                                int64_t now, int64_t *ret_enlistment,
+                                struct rv_enlistment *ret_found)
+{
+    int64_t number = 0;
+    rv_assert(store->in_transaction);
+    RV_TRY(open_count(store, ret_found->open_by_state, &ret_found->open_tasks));
+    RV_TRY(instance_next(store, &number, ret_enlistment));
+    ret_found->instance = (uint8_t)number;
+    RV_TRY(instance_write(store, number, *ret_enlistment, boot, pid, now));
+    return store->lock_fd >= 0 ? mark_write(store, rv_mark_of(*ret_enlistment) | RV_MARK_RUNS)
+                               : RV_OK;
+}
+
 enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t pid,
                              struct rv_enlistment *ret_enlistment)
 {
@@ -98,29 +113,16 @@ enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t 
     enum rv_err err = rv_sqlite_begin(base, &now);
     if (err != RV_OK)
         return err;
-    int64_t number = 0;
     int64_t enlistment = 0;
-    int64_t open_tasks = 0;
-    int64_t open_by_state[RV_TASK_STATE_COUNT] = {0};
-    err = open_count(store, open_by_state, &open_tasks);
-    if (err == RV_OK)
-        err = instance_next(store, &number, &enlistment);
-    if (err == RV_OK)
-        err = instance_write(store, number, enlistment, boot, pid, now);
-    if (err == RV_OK && store->lock_fd >= 0)
-        err = mark_write(store, rv_mark_of(enlistment) | RV_MARK_RUNS);
-    err = err == RV_OK ? rv_sqlite_end(store) : rv_sqlite_give_up(store, err);
-    if (err == RV_OK)
-        err = log_announce(store, rv_mark_of(enlistment));
+    struct rv_enlistment found = {
+        .last_alive_at = store->last_alive_at, .created = store->created, .copied = store->copied};
+    err = enlist_write(store, boot, pid, now, &enlistment, &found);
     if (err != RV_OK)
-        return err;
-    store->instance = (uint8_t)number;
-    *ret_enlistment = (struct rv_enlistment){.instance = store->instance,
-                                             .last_alive_at = store->last_alive_at,
-                                             .open_tasks = open_tasks,
-                                             .created = store->created,
-                                             .copied = store->copied};
-    memcpy(ret_enlistment->open_by_state, open_by_state, sizeof open_by_state);
+        return rv_sqlite_give_up(store, err);
+    RV_TRY(rv_sqlite_end(store));
+    RV_TRY(log_announce(store, rv_mark_of(enlistment)));
+    store->instance = found.instance;
+    *ret_enlistment = found;
     return RV_OK;
 }
 
@@ -204,16 +206,17 @@ enum rv_err rv_sqlite_claim_role(struct rv_store *base, struct rv_str name, int6
                                  int64_t *ret_epoch, int64_t *ret_until)
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
-    rv_assert(store->instance != 0 && lease_ms >= 0 && lease_ms <= RV_DAY_MS);
+    rv_assert(store->instance != 0);
+    rv_assert(lease_ms >= 0);
+    rv_assert(lease_ms <= RV_DAY_MS);
     bool own = !store->in_transaction;
     int64_t now = store->slew.shown;
-    enum rv_err err = rv_place_changed(store) ? RV_ERR_DISPLACED : RV_OK;
-    if (err == RV_OK && own)
-        err = rv_sqlite_begin(base, &now);
-    if (err != RV_OK)
-        return err;
+    if (rv_place_changed(store))
+        return RV_ERR_DISPLACED;
+    if (own)
+        RV_TRY(rv_sqlite_begin(base, &now));
     struct role role = {.there = false};
-    err = role_claim(store, name, lease_ms, now, &role);
+    enum rv_err err = role_claim(store, name, lease_ms, now, &role);
     store->claimed = !own;
     if (own)
         err = err == RV_OK ? rv_sqlite_end(store) : rv_sqlite_give_up(store, err);

@@ -32,6 +32,7 @@ static enum rv_err rows_take(struct rv_sqlite *store, sqlite3_stmt *statement,
         count += there;
     }
     sqlite3_reset(statement);
+    rv_assert(count <= limit);
     if (err == RV_OK)
         *ret_count = count;
     return err;
@@ -169,6 +170,8 @@ static enum rv_err walk_index(struct list_walk *walk, struct way way, size_t loo
         }
     }
     sqlite3_reset(statement);
+    rv_assert(kept <= looked);
+    rv_assert(looked <= looks);
     if ((kept == wanted || looked == looks) && last > walk->floor)
         walk->floor = last;
     return err;
@@ -213,6 +216,7 @@ static enum rv_err workflow_ids(struct list_walk *walk, size_t room, int64_t *id
             ids[count++] = sqlite3_column_int64(statement, 0);
     }
     sqlite3_reset(statement);
+    rv_assert(count <= room);
     *ret_count = count;
     return err;
 }
@@ -224,13 +228,13 @@ static enum rv_err walk_workflows(struct list_walk *walk, size_t wanted)
     if (workflows == NULL)
         return walk->arena->refused;
     size_t count = 0;
-    enum rv_err err = workflow_ids(walk, LOOKS_MAX, workflows, &count);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
+    RV_TRY(workflow_ids(walk, LOOKS_MAX, workflows, &count));
+    for (size_t i = 0; i < count; i++) {
         size_t looks = looks_max(walk->filter) / count + 1;
         struct way way = {.sql = RV_SQL_WALK_WORKFLOW, .workflow = workflows[i]};
-        err = walk_index(walk, way, looks, wanted);
+        RV_TRY(walk_index(walk, way, looks, wanted));
     }
-    return err;
+    return RV_OK;
 }
 
 /* The workflow that is asked for beside a narrower filter: each task is looked at. */
@@ -255,12 +259,11 @@ static enum rv_err walk_agent(struct list_walk *walk, size_t wanted)
 {
     const struct rv_task_filter *filter = walk->filter;
     struct way way = {.sql = RV_SQL_WALK_AGENT, .first = filter->agent};
-    enum rv_err err = RV_OK;
     if (!filter->by_state || filter->state != RV_TASK_ERROR)
-        err = walk_index(walk, way, looks_max(filter), wanted);
-    if (err == RV_OK && (!filter->by_state || filter->state == RV_TASK_ERROR))
-        err = walk_index(walk, way_rare(RV_TASK_ERROR), looks_max(filter), wanted);
-    return err;
+        RV_TRY(walk_index(walk, way, looks_max(filter), wanted));
+    if (!filter->by_state || filter->state == RV_TASK_ERROR)
+        RV_TRY(walk_index(walk, way_rare(RV_TASK_ERROR), looks_max(filter), wanted));
+    return RV_OK;
 }
 
 static enum rv_err walk_run(struct list_walk *walk, size_t wanted)
@@ -300,6 +303,7 @@ static int newest_first(const void *a, const void *b)
 static size_t ids_settle(struct list_walk *walk, size_t wanted)
 {
     size_t count = 0;
+    rv_assert(walk->ids_count <= IDS_MAX);
     qsort(walk->ids, walk->ids_count, sizeof walk->ids[0], newest_first);
     for (size_t i = 0; i < walk->ids_count && count < wanted; i++)
         if (walk->ids[i] >= walk->floor && (count == 0 || walk->ids[i] != walk->ids[count - 1]))
@@ -311,16 +315,17 @@ static enum rv_err tasks_take(struct list_walk *walk, enum rv_columns columns, s
                               struct rv_task *ret_tasks)
 {
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement_of(walk->store, RV_SQL_TASK_LOAD, columns, &statement);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
+    rv_assert(count <= walk->ids_count);
+    RV_TRY(rv_sqlite_statement_of(walk->store, RV_SQL_TASK_LOAD, columns, &statement));
+    for (size_t i = 0; i < count; i++) {
         sqlite3_bind_int64(statement, 1, walk->ids[i]);
         size_t found = 0;
-        err = rows_take(walk->store, statement, &rv_row_task, walk->arena, 1, &ret_tasks[i],
-                        &found);
-        if (err == RV_OK && found == 0)
-            err = RV_ERR_CORRUPT; /* the index names a row that is not there */
+        RV_TRY(
+            rows_take(walk->store, statement, &rv_row_task, walk->arena, 1, &ret_tasks[i], &found));
+        if (found == 0)
+            return RV_ERR_CORRUPT; /* the index names a row that is not there */
     }
-    return err;
+    return RV_OK;
 }
 
 enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
@@ -337,6 +342,7 @@ enum rv_err rv_sqlite_list_tasks(struct rv_store *base, struct rv_arena *arena,
     if (err != RV_OK)
         return err;
     size_t count = ids_settle(&walk, wanted);
+    rv_assert(count <= limit);
     err = tasks_take(&walk, columns, count, ret_tasks);
     if (err != RV_OK)
         return err;

@@ -14,6 +14,8 @@
  * with the power. So what is about to be built on is written again, before anything is added. */
 #include "store/sqlite/sqlite_priv.h"
 
+#include "base/assert.h"
+
 #include <endian.h>
 #include <string.h>
 
@@ -41,6 +43,7 @@ static uint32_t word_read(const unsigned char *at, bool big_end)
 static void sums_add(uint32_t sums[static 2], const unsigned char *bytes, size_t count,
                      bool big_end)
 {
+    rv_assert(count % 8 == 0);
     for (size_t at = 0; at < count; at += 8) {
         sums[0] += word_read(bytes + at, big_end) + sums[1];
         sums[1] += word_read(bytes + at + 4, big_end) + sums[0];
@@ -88,6 +91,7 @@ static bool header_whole(const unsigned char *header, bool big_end)
 static int state_find(sqlite3_file *log, sqlite3_int64 bytes, struct rv_log_state *found)
 {
     unsigned char header[HEADER_BYTES], frame[FRAME_BYTES], before[8];
+    rv_assert(bytes >= HEADER_BYTES);
     int code = log->pMethods->xRead(log, header, HEADER_BYTES, 0);
     bool big_end = (header[3] & 1) != 0;
     if (code != SQLITE_OK || !header_whole(header, big_end))
@@ -111,6 +115,7 @@ static int middle_check(sqlite3_file *log, sqlite3_int64 bytes)
 {
     unsigned char header[HEADER_BYTES], frame[FRAME_BYTES], before[8];
     bool broken = false, batch_ended = false;
+    rv_assert(bytes >= HEADER_BYTES);
     int code = log->pMethods->xRead(log, header, HEADER_BYTES, 0);
     bool big_end = (header[3] & 1) != 0;
     if (code != SQLITE_OK)
@@ -139,6 +144,7 @@ static int write_again(sqlite3_file *log, sqlite3_int64 bytes)
     int code = SQLITE_OK;
     for (sqlite3_int64 at = 0; code == SQLITE_OK && at < bytes; at += FRAME_BYTES) {
         int count = bytes - at < FRAME_BYTES ? (int)(bytes - at) : FRAME_BYTES;
+        rv_assert(count > 0);
         code = log->pMethods->xRead(log, frame, count, at);
         if (code == SQLITE_OK)
             code = log->pMethods->xWrite(log, frame, count, at);
@@ -160,6 +166,7 @@ int rv_log_page(sqlite3 *db, int frame, uint32_t *ret_number, uint32_t *ret_page
                 unsigned char *ret_page)
 {
     unsigned char header[FRAME_HEADER_BYTES];
+    rv_assert(frame >= 0);
     sqlite3_file *log = NULL;
     sqlite3_int64 bytes, at = HEADER_BYTES + (sqlite3_int64)frame * FRAME_BYTES;
     int code = log_open(db, &log, &bytes);

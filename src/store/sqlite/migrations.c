@@ -631,10 +631,9 @@ static const char *const version_22[] = {
 };
 
 static const char *const *const versions[] = {
-    version_1,  version_2,  version_3,  version_4,  version_5,  version_6,  version_7,
-    version_8,  version_9,  version_10, version_11, version_12, version_13, version_14,
-    version_15, version_16, version_17, version_18, version_19, version_20, version_21,
-    version_22};
+    version_1,  version_2,  version_3,  version_4,  version_5,  version_6,  version_7,  version_8,
+    version_9,  version_10, version_11, version_12, version_13, version_14, version_15, version_16,
+    version_17, version_18, version_19, version_20, version_21, version_22};
 
 int rv_sqlite_version_newest(void)
 {
@@ -675,12 +674,11 @@ enum rv_err rv_sqlite_version(struct rv_sqlite *store, int *ret_version)
     if (ours != 4)
         return RV_ERR_NOT_FOUND;
     int version = 0;
-    err = rv_sqlite_number(store, "SELECT max(version) FROM schema_version", &version);
-    if (err == RV_OK && version < 1)
-        err = RV_ERR_CORRUPT;
-    if (err == RV_OK)
-        *ret_version = version;
-    return err;
+    RV_TRY(rv_sqlite_number(store, "SELECT max(version) FROM schema_version", &version));
+    if (version < 1)
+        return RV_ERR_CORRUPT;
+    *ret_version = version;
+    return RV_OK;
 }
 
 static enum rv_err sql_execute(struct rv_sqlite *store, const char *template)
@@ -691,6 +689,7 @@ static enum rv_err sql_execute(struct rv_sqlite *store, const char *template)
     rv_sqlite_expand(&sql, template);
     rv_buf_add_char(&sql, '\0');
     enum rv_err err = sql.failed;
+    rv_assert(err != RV_ERR_LIMIT);
     if (err == RV_OK)
         err = rv_sqlite_err(store, sqlite3_exec(store->db, sql.at, NULL, NULL, NULL));
     rv_buf_done(&sql);
@@ -701,16 +700,16 @@ static enum rv_err sql_execute(struct rv_sqlite *store, const char *template)
  * statement, and closing rolls back. */
 static enum rv_err version_apply(struct rv_sqlite *store, const char *const steps[], int version)
 {
-    enum rv_err err = sql_execute(store, "BEGIN IMMEDIATE");
-    for (const char *const *step = steps; err == RV_OK && *step != NULL; step++)
-        err = sql_execute(store, *step);
-    if (err == RV_OK) {
-        enum { SQL_BYTES = 80 };
-        char sql[SQL_BYTES];
-        sqlite3_snprintf(SQL_BYTES, sql, "INSERT INTO schema_version(version) VALUES(%d)", version);
-        err = sql_execute(store, sql);
-    }
-    return err == RV_OK ? sql_execute(store, "COMMIT") : err;
+    enum { SQL_BYTES = 80 };
+    char sql[SQL_BYTES];
+    rv_assert(version >= 1);
+    rv_assert(version <= rv_sqlite_version_newest());
+    RV_TRY(sql_execute(store, "BEGIN IMMEDIATE"));
+    for (const char *const *step = steps; *step != NULL; step++)
+        RV_TRY(sql_execute(store, *step));
+    sqlite3_snprintf(SQL_BYTES, sql, "INSERT INTO schema_version(version) VALUES(%d)", version);
+    RV_TRY(sql_execute(store, sql));
+    return sql_execute(store, "COMMIT");
 }
 
 enum rv_err rv_sqlite_create(struct rv_sqlite *store)
@@ -724,12 +723,11 @@ enum rv_err rv_sqlite_create(struct rv_sqlite *store)
 enum rv_err rv_sqlite_migrate(struct rv_sqlite *store, int version)
 {
     int secure = 0;
-    enum rv_err err = rv_sqlite_number(store, "PRAGMA secure_delete", &secure);
-    if (err == RV_OK)
-        err = sql_execute(store, "PRAGMA secure_delete = OFF");
-    for (; err == RV_OK && version < rv_sqlite_version_newest(); version++)
-        err = version_apply(store, versions[version], version + 1);
-    if (err == RV_OK && secure != 0)
-        err = sql_execute(store, "PRAGMA secure_delete = ON");
-    return err;
+    rv_assert(version >= 0);
+    rv_assert(version <= rv_sqlite_version_newest());
+    RV_TRY(rv_sqlite_number(store, "PRAGMA secure_delete", &secure));
+    RV_TRY(sql_execute(store, "PRAGMA secure_delete = OFF"));
+    for (; version < rv_sqlite_version_newest(); version++)
+        RV_TRY(version_apply(store, versions[version], version + 1));
+    return secure != 0 ? sql_execute(store, "PRAGMA secure_delete = ON") : RV_OK;
 }

@@ -137,6 +137,7 @@ static enum rv_err lock_take(const struct opening *opening)
         close(fd);
         return err;
     }
+    rv_assert(opening->store->lock_fd < 0);
     opening->store->lock_fd = fd;
     rv_sqlite_record_read(opening->store);
     if (!rv_sqlite_record_write(opening->store, getpid()))
@@ -194,6 +195,7 @@ static enum rv_err file_create(const struct opening *opening)
     }
     if (fd < 0)
         return fail_errno(opening, "cannot be opened", errno);
+    rv_assert(opening->store->copier.fd < 0);
     opening->store->copier.fd = fd; /* copies are read from it */
     struct stat stat;
     bool regular = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode);
@@ -414,8 +416,9 @@ static enum rv_err id_give(const struct opening *opening)
     sqlite3_snprintf(SQL_BYTES, sql, ID_SQL, (int)store->id);
     int code = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
     enum rv_err err = rv_sqlite_err(store, code);
-    if (err == RV_OK)
-        err = rv_sqlite_checkpoint(store);
+    if (err != RV_OK)
+        return fail_sqlite(opening, err);
+    err = rv_sqlite_checkpoint(store);
     return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
 }
 
@@ -428,6 +431,7 @@ static enum rv_err copy_settle(const struct opening *opening)
 {
     struct rv_sqlite *store = opening->store;
     char name[SQL_BYTES];
+    rv_assert(!opening->there);
     if (!store->copied)
         return RV_OK;
     store->id = opening->vfs == NULL ? id_make() : 0;
@@ -453,6 +457,7 @@ static int frames_note(void *context, sqlite3 *db, const char *name, int frames)
     (void)db;
     (void)name;
     struct rv_sqlite *store = context;
+    rv_assert(frames >= 0);
     store->frames = frames;
     return SQLITE_OK;
 }
@@ -562,18 +567,13 @@ static enum rv_err schema_prepare(const struct opening *opening)
                     "has schema version %d, and this program requires version %d: start `reeve "
                     "serve` with this store once to migrate it",
                     version, rv_sqlite_version_newest());
-    err = id_read(opening);
-    if (err == RV_OK)
-        err = mark_compare(opening);
-    if (err == RV_OK && !rv_sqlite_record_begin(store))
-        err = fail_errno(opening, "has a lock file that cannot be written", errno);
-    if (err == RV_OK && !opening->there)
-        err = copy_settle(opening);
-    if (err != RV_OK)
-        return err;
-    err = checks_leave(opening); /* first: a damaged row is brought up as it is */
-    if (err != RV_OK)
-        return err;
+    RV_TRY(id_read(opening));
+    RV_TRY(mark_compare(opening));
+    if (!rv_sqlite_record_begin(store))
+        return fail_errno(opening, "has a lock file that cannot be written", errno);
+    if (!opening->there)
+        RV_TRY(copy_settle(opening));
+    RV_TRY(checks_leave(opening)); /* first: a damaged row is brought up as it is */
     err = version == 0 ? rv_sqlite_create(store) : rv_sqlite_migrate(store, version);
     if (err != RV_OK)
         return fail_sqlite(opening, err);
@@ -585,11 +585,13 @@ static enum rv_err schema_prepare(const struct opening *opening)
 static enum rv_err ends_prepare(const struct opening *opening)
 {
     static const enum rv_sqlite_sql ends[] = {RV_SQL_COMMIT, RV_SQL_ROLLBACK};
-    enum rv_err err = RV_OK;
     sqlite3_stmt *statement;
-    for (size_t i = 0; err == RV_OK && i < sizeof ends / sizeof ends[0]; i++)
-        err = rv_sqlite_statement(opening->store, ends[i], &statement);
-    return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++) {
+        enum rv_err err = rv_sqlite_statement(opening->store, ends[i], &statement);
+        if (err != RV_OK)
+            return fail_sqlite(opening, err);
+    }
+    return RV_OK;
 }
 
 /* The clock goes on from where the last server's stood. */
@@ -599,12 +601,12 @@ static enum rv_err floor_read(const struct opening *opening)
     sqlite3_stmt *statement = NULL;
     bool there = false;
     enum rv_err err = rv_sqlite_statement(store, RV_SQL_INSTANCE_NEWEST, &statement);
-    if (err == RV_OK) {
-        err = rv_sqlite_next(store, statement, &there);
-        if (there)
-            store->last_alive_at = sqlite3_column_int64(statement, 2);
-        sqlite3_reset(statement);
-    }
+    if (err != RV_OK)
+        return fail_sqlite(opening, err);
+    err = rv_sqlite_next(store, statement, &there);
+    if (there)
+        store->last_alive_at = sqlite3_column_int64(statement, 2);
+    sqlite3_reset(statement);
     store->created = !there;
     int64_t wall = store->clock.now(store->clock.self);
     int64_t mono = store->clock.mono != NULL ? store->clock.mono(store->clock.self) : 0;
@@ -628,7 +630,8 @@ static enum rv_err place_note(const struct opening *opening)
     return err == RV_ERR_IO ? fail_errno(opening, "cannot be opened: its log", errno) : err;
 }
 
-static enum rv_err database_open(const struct opening *opening)
+/* The connection, over the VFS that seals pages. */
+static enum rv_err connection_open(const struct opening *opening)
 {
     struct rv_sqlite *store = opening->store;
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
@@ -644,27 +647,24 @@ static enum rv_err database_open(const struct opening *opening)
     if (code == SQLITE_OK)
         code = rv_seal_ask_for(store->db);
     enum rv_err err = rv_sqlite_err(store, code);
-    if (err != RV_OK)
-        err = fail_sqlite(opening, err);
-    if (err == RV_OK)
-        err = database_configure(opening);
+    return err == RV_OK ? database_configure(opening) : fail_sqlite(opening, err);
+}
+
+static enum rv_err database_open(const struct opening *opening)
+{
+    struct rv_sqlite *store = opening->store;
+    enum rv_err err = connection_open(opening);
     if (err == RV_OK || err == RV_ERR_CORRUPT)
         err = log_compare(opening, err);
-    if (err == RV_OK)
-        err = log_secure(opening);
-    if (err == RV_OK)
-        err = schema_prepare(opening);
-    if (err == RV_OK)
-        err = loss_settle(opening);
-    if (err == RV_OK)
-        err = floor_read(opening);
-    if (err == RV_OK)
-        err = rv_sqlite_err(store, log_leave(store, false));
-    if (err == RV_OK && opening->vfs == NULL)
-        err = place_note(opening);
-    if (err == RV_OK)
-        err = ends_prepare(opening); /* last: what changes the connection has them made anew */
-    return err;
+    RV_TRY(err);
+    RV_TRY(log_secure(opening));
+    RV_TRY(schema_prepare(opening));
+    RV_TRY(loss_settle(opening));
+    RV_TRY(floor_read(opening));
+    RV_TRY(rv_sqlite_err(store, log_leave(store, false)));
+    if (opening->vfs == NULL)
+        RV_TRY(place_note(opening));
+    return ends_prepare(opening); /* last: what changes the connection has them made anew */
 }
 
 /* A healthy store is left as one file, without its log: that nobody needs it is recorded before it
@@ -705,12 +705,11 @@ static const struct rv_store_ops operations = {
 /* What the system's files need beside SQLite's own care; another VFS has neither. */
 static enum rv_err system_files_prepare(const struct opening *opening)
 {
-    enum rv_err err = opening->there ? file_find(opening) : RV_OK;
-    if (err == RV_OK)
-        err = lock_take(opening);
-    if (err == RV_OK)
-        err = file_create(opening);
-    return err == RV_OK ? log_check(opening) : err;
+    if (opening->there)
+        RV_TRY(file_find(opening));
+    RV_TRY(lock_take(opening));
+    RV_TRY(file_create(opening));
+    return log_check(opening);
 }
 
 /* What an earlier server could save when it stopped may be newer than any backup. */

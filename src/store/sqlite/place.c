@@ -9,6 +9,8 @@
  * the memory and the files together still have. */
 #include "store/sqlite/sqlite_priv.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -69,6 +71,8 @@ enum rv_err rv_place_begin(struct rv_place *place, const char *given, const char
 {
     struct stat log;
     char folder[PATH_MAX];
+    rv_assert(place->given == NULL);
+    rv_assert(place->folder_fd < 0);
     const char *base = strrchr(name, '/');
     if (base == NULL || (size_t)(base - name) >= sizeof folder - 1)
         return RV_ERR_IO;
@@ -201,6 +205,8 @@ enum rv_err rv_store_sqlite_look(struct rv_store *base, const char **ret_why)
     /* What a kill would lose with a log that has no name is no more than came since. */
     if (wrong == RV_PLACE_LOG && store->frames != 0)
         err = rv_sqlite_checkpoint(store);
+    rv_assert(wrong >= RV_PLACE_DELETED);
+    rv_assert(wrong <= RV_PLACE_WRONGS);
     *ret_why = store->place.why[wrong - 1];
     return err == RV_OK ? RV_ERR_DISPLACED : err;
 }

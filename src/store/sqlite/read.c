@@ -12,10 +12,9 @@ static enum rv_err row_take(sqlite3_stmt *statement, const struct rv_row_kind *k
     void *row = rv_arena_zero(arena, 1, kind->bytes);
     if (row == NULL)
         return arena->refused;
-    enum rv_err err = rv_sqlite_read(statement, kind, arena, row);
-    if (err == RV_OK)
-        *ret_row = row;
-    return err;
+    RV_TRY(rv_sqlite_read(statement, kind, arena, row));
+    *ret_row = row;
+    return RV_OK;
 }
 
 /* Runs a statement that finds one row or none, and resets it. */
@@ -44,6 +43,7 @@ struct gather {
 static size_t gather_place(const struct gather *gather, sqlite3_stmt *statement, size_t from)
 {
     int keys = gather->kind->keys;
+    rv_assert(gather->count > 0);
     int64_t first = sqlite3_column_int64(statement, 0);
     int64_t last = sqlite3_column_int64(statement, keys - 1);
     for (size_t i = 0; i < gather->count; i++) {
@@ -65,6 +65,8 @@ static enum rv_err gather_many(struct rv_sqlite *store, struct gather *gather,
     if (err != RV_OK)
         return err;
     size_t keys = (size_t)gather->kind->keys;
+    rv_assert(keys >= 1);
+    rv_assert(keys <= sizeof gather->keys / sizeof gather->keys[0] / RV_GATHER_MAX);
     for (size_t i = 0; i < RV_GATHER_MAX * keys; i++) {
         if (i < gather->count * keys)
             sqlite3_bind_int64(statement, (int)i + 1, gather->keys[i]);
@@ -87,6 +89,8 @@ static enum rv_err gather_many(struct rv_sqlite *store, struct gather *gather,
 static enum rv_err gather_rows(struct rv_sqlite *store, struct gather *gather,
                                struct rv_arena *arena)
 {
+    rv_assert(gather->count >= 1);
+    rv_assert(gather->count <= RV_GATHER_MAX);
     memset(gather->rows, 0, sizeof gather->rows);
     if (gather->count > 1)
         return gather_many(store, gather, arena);
@@ -146,6 +150,19 @@ enum rv_err rv_sqlite_load_steps(struct rv_store *base, struct rv_arena *arena,
     return err;
 }
 
+static enum rv_err key_find(struct rv_sqlite *store, sqlite3_stmt *statement,
+                            struct rv_arena *arena, struct rv_str key, struct rv_key_row *ret_row)
+{
+    bool there = false;
+    *ret_row = (struct rv_key_row){.key = RV_STR_NONE};
+    rv_sqlite_bind_str(statement, 1, key);
+    RV_TRY(rv_sqlite_next(store, statement, &there));
+    if (there)
+        return rv_sqlite_read(statement, &rv_row_key, arena, ret_row);
+    return rv_row_read(&rv_row_key, RV_COLUMNS_ALL, arena, &(struct rv_key_row){.key = key},
+                       ret_row);
+}
+
 enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
                                 const struct rv_str *keys, size_t count,
                                 struct rv_key_row *ret_rows)
@@ -154,15 +171,7 @@ enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
     sqlite3_stmt *statement = NULL;
     enum rv_err err = rv_sqlite_statement(store, RV_SQL_KEY_LOAD, &statement);
     for (size_t i = 0; err == RV_OK && i < count; i++) {
-        bool there = false;
-        rv_sqlite_bind_str(statement, 1, keys[i]);
-        err = rv_sqlite_next(store, statement, &there);
-        ret_rows[i] = (struct rv_key_row){.key = RV_STR_NONE};
-        if (there)
-            err = rv_sqlite_read(statement, &rv_row_key, arena, &ret_rows[i]);
-        else if (err == RV_OK)
-            err = rv_row_read(&rv_row_key, RV_COLUMNS_ALL, arena,
-                              &(struct rv_key_row){.key = keys[i]}, &ret_rows[i]);
+        err = key_find(store, statement, arena, keys[i], &ret_rows[i]);
         sqlite3_reset(statement);
     }
     return err;
@@ -178,10 +187,9 @@ enum rv_err rv_sqlite_load_workflow(struct rv_store *base, struct rv_arena *aren
         return err;
     void *row = NULL;
     sqlite3_bind_int64(statement, 1, id);
-    err = row_find(store, statement, &rv_row_workflow, arena, &row);
-    if (err == RV_OK)
-        *ret_row = row;
-    return err;
+    RV_TRY(row_find(store, statement, &rv_row_workflow, arena, &row));
+    *ret_row = row;
+    return RV_OK;
 }
 
 enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *arena,
@@ -200,10 +208,9 @@ enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *aren
     rv_sqlite_bind_str(statement, 2, name);
     if (!newest)
         rv_sqlite_bind_str(statement, 3, version);
-    err = row_find(store, statement, &rv_row_workflow, arena, &row);
-    if (err == RV_OK)
-        *ret_row = row;
-    return err;
+    RV_TRY(row_find(store, statement, &rv_row_workflow, arena, &row));
+    *ret_row = row;
+    return RV_OK;
 }
 
 /* A piece of the walk over the open tasks holds no more than this and one row. */
@@ -236,6 +243,7 @@ enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
         after = ret_tasks[count - 1]->id;
     }
     sqlite3_reset(statement);
+    rv_assert(count <= limit);
     if (err == RV_OK)
         *ret_count = count;
     return err;

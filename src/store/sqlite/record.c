@@ -2,6 +2,8 @@
  * come, or which one was stopped here ("store"), and what its log was then. */
 #include "store/sqlite/sqlite_priv.h"
 
+#include "base/assert.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +33,7 @@ void rv_sqlite_record_read(struct rv_sqlite *store)
 {
     static const char *const kinds[] = {"\nstore ", "\nlog "};
     char text[RECORD_BYTES + 1];
+    rv_assert(store->lock_fd >= 0);
     ssize_t n = pread(store->lock_fd, text, RECORD_BYTES, 0);
     text[n > 0 ? n : 0] = '\0';
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -51,6 +54,7 @@ bool rv_sqlite_record_write(struct rv_sqlite *store, int64_t pid)
     char text[RECORD_BYTES];
     const struct rv_record_of_log *recorded = &store->recorded;
     const struct rv_log_state *state = &recorded->state;
+    rv_assert(store->lock_fd >= 0);
     int n = pid != 0 ? snprintf(text, sizeof text, "%lld\n", (long long)pid) : 0;
     if (recorded->id != 0)
         n += snprintf(text + n, sizeof text - (size_t)n, "%s%s %08x", pid == 0 ? "\n" : "",
@@ -61,6 +65,7 @@ bool rv_sqlite_record_write(struct rv_sqlite *store, int64_t pid)
                       (unsigned)state->frames, (unsigned)recorded->marked);
     if (recorded->id != 0)
         text[n++] = '\n';
+    rv_assert(n <= RECORD_BYTES);
     int before = store->lock_bytes;
     store->lock_bytes = -1;
     if (pwrite(store->lock_fd, text, (size_t)n, 0) != n ||
@@ -108,6 +113,7 @@ bool rv_sqlite_record(struct rv_sqlite *store, bool log)
 
 bool rv_sqlite_record_mark(struct rv_sqlite *store, uint32_t mark)
 {
+    rv_assert(store->recorded.log);
     store->recorded.marked = mark;
     return record_keep(store);
 }

@@ -4,6 +4,8 @@
  * result is a copy (copy.c): marked as one, and its pages are sealed once they are written. */
 #include "store/sqlite/sqlite_priv.h"
 
+#include "base/assert.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -70,6 +72,8 @@ bool rv_rescue_newest(const char *path, char ret_file[static PATH_MAX])
 static int file_make(struct rescue *rescue)
 {
     int number = EEXIST;
+    rv_assert(rescue->folder >= 0);
+    rv_assert(rescue->fd < 0);
     for (int i = 1; i <= NAMES_MAX && number == EEXIST; i++) {
         name_make(rescue->store->place.saved, i, rescue->name, sizeof rescue->name);
         rescue->fd = openat(rescue->folder, rescue->name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
@@ -178,17 +182,22 @@ static enum rv_err pages_seal(struct rescue *rescue)
     return RV_OK;
 }
 
+static enum rv_err rescue_run(struct rescue *rescue)
+{
+    RV_TRY(file_open(rescue));
+    rv_assert(rescue->fd >= 0);
+    RV_TRY(pages_take(rescue));
+    return pages_seal(rescue);
+}
+
 enum rv_err rv_rescue(struct rv_sqlite *store, const struct rv_store_sqlite_progress *progress,
                       struct rv_store_sqlite_saved *saved)
 {
     struct rescue rescue = {
         .store = store, .progress = progress, .saved = saved, .folder = -1, .fd = -1};
     const char *log = store->place.log;
-    enum rv_err err = file_open(&rescue);
-    if (err == RV_OK)
-        err = pages_take(&rescue);
-    if (err == RV_OK)
-        err = pages_seal(&rescue);
+    rv_assert(store->place.given != NULL);
+    enum rv_err err = rescue_run(&rescue);
     if (err == RV_OK)
         snprintf(saved->file, sizeof saved->file, "%.*s%s", (int)(strrchr(log, '/') + 1 - log), log,
                  rescue.name);

@@ -86,6 +86,7 @@ static sqlite3_file *below(sqlite3_file *file)
 
 static void mark_set(struct mark *mark, const unsigned char *from, int count, sqlite3_int64 at)
 {
+    rv_assert(count > 0);
     rv_assert(count <= (int)sizeof mark->bytes);
     mark->at = at;
     mark->count = count;
@@ -97,6 +98,8 @@ static void marks_follow(struct seal_file *mine, const unsigned char *bytes, int
                          sqlite3_int64 at, bool written)
 {
     sqlite3_int64 end = at + count;
+    rv_assert(at >= 0);
+    rv_assert(count > 0);
     int head = mine->log ? LOG_HEADER_BYTES : HEADER_BYTES;
     if (at < head)
         mine->head.count = 0;
@@ -165,6 +168,8 @@ static int gathered_write(struct seal_file *mine)
     int bytes = mine->gathered_bytes;
     if (bytes == 0)
         return SQLITE_OK;
+    rv_assert(mine->log);
+    rv_assert(bytes <= GATHERED_BYTES);
     int code = mine->below->pMethods->xWrite(mine->below, mine->gathered, bytes, mine->gathered_at);
     marks_follow(mine, mine->gathered, bytes, mine->gathered_at, code == SQLITE_OK);
     mine->gathered_bytes = 0;
@@ -200,6 +205,9 @@ void rv_seal_undone(struct rv_seal *seal)
 
 static int gather(struct seal_file *mine, const void *at, int bytes, sqlite3_int64 offset)
 {
+    rv_assert(mine->log);
+    rv_assert(bytes > 0);
+    rv_assert(bytes <= GATHERED_BYTES);
     bool follows = offset == mine->gathered_at + mine->gathered_bytes;
     bool fits = mine->gathered_bytes + bytes <= GATHERED_BYTES;
     if (mine->lost != SQLITE_OK || !follows || !fits) {
@@ -208,6 +216,7 @@ static int gather(struct seal_file *mine, const void *at, int bytes, sqlite3_int
             return code;
         mine->gathered_at = offset;
     }
+    rv_assert(offset == mine->gathered_at + mine->gathered_bytes);
     rv_assert(bytes <= GATHERED_BYTES - mine->gathered_bytes);
     memcpy(mine->gathered + mine->gathered_bytes, at, (size_t)bytes);
     mine->gathered_bytes += bytes;
@@ -309,6 +318,7 @@ static int64_t frame_at(sqlite3_int64 offset, int within)
 static int sum_note(struct seal_file *mine, int64_t frame, uint64_t sum)
 {
     size_t number = (size_t)frame;
+    rv_assert(frame >= 0);
     if (number >= mine->sums_room) {
         size_t room = number * 2 + 256;
         uint64_t *sums = realloc(mine->sums, room * sizeof *sums);
@@ -318,6 +328,7 @@ static int sum_note(struct seal_file *mine, int64_t frame, uint64_t sum)
         mine->sums = sums;
         mine->sums_room = room;
     }
+    rv_assert(number < mine->sums_room);
     mine->sums[number] = sum;
     return SQLITE_OK;
 }
@@ -344,7 +355,8 @@ bool rv_seal_log_whole(const struct rv_seal *seal, uint32_t frames)
     struct seal_file *mine = seal->log;
     if (mine == NULL || gathered_write(mine) != SQLITE_OK)
         return true;
-    const unsigned char *bytes = mine->gathered; /* nothing is in it now */
+    rv_assert(mine->gathered_bytes == 0); /* so its memory can be read into */
+    const unsigned char *bytes = mine->gathered;
     for (size_t first = 0; first < frames; first += GATHERED_BYTES / FRAME_BYTES) {
         size_t count = frames - first;
         if (count > GATHERED_BYTES / FRAME_BYTES)
@@ -384,8 +396,10 @@ static int log_write(struct seal_file *mine, const void *at, int bytes, sqlite3_
     int code = frame >= 0 ? sum_note(mine, frame, 0) : SQLITE_OK;
     if (code == SQLITE_OK)
         code = gather(mine, at, bytes, offset);
-    if (code == SQLITE_OK && frame >= 0)
+    if (code == SQLITE_OK && frame >= 0) {
+        rv_assert((size_t)frame < mine->sums_room);
         mine->sums[frame] = page_sum(at, 1);
+    }
     return code;
 }
 
@@ -400,7 +414,9 @@ static int database_write(struct seal_file *mine, const void *at, int bytes, sql
         mine->sealed = header_sealed(at);
     if (!mine->sealed)
         return mine->below->pMethods->xWrite(mine->below, at, bytes, offset);
-    rv_assert(bytes == RV_SQLITE_PAGE_BYTES && offset % RV_SQLITE_PAGE_BYTES == 0);
+    rv_assert(bytes == RV_SQLITE_PAGE_BYTES);
+    rv_assert(offset % RV_SQLITE_PAGE_BYTES == 0);
+    rv_assert(offset != LOCKS_AT);
     unsigned char page[RV_SQLITE_PAGE_BYTES];
     memcpy(page, at, PLAIN_BYTES);
     rv_seal_set(page, offset / RV_SQLITE_PAGE_BYTES);
@@ -424,6 +440,7 @@ static int seal_close(sqlite3_file *file)
     struct seal_file *mine = seal_of(file);
     struct seal_file **listed = mine->log ? &mine->seal->log : &mine->seal->database;
     int code = gathered_write(mine);
+    rv_assert(mine->gathered_bytes == 0);
     if (*listed == mine)
         *listed = NULL;
     free(mine->gathered);

@@ -243,6 +243,7 @@ static bool indexed(const struct rv_row_kind *kind, const struct rv_field *field
 static void insert_write(struct rv_buf *sql, const char *verb, const struct sql *of)
 {
     const struct rv_row_kind *kind = of->kind;
+    rv_assert(kind->count <= RV_COLUMNS_MAX);
     rv_buf_printf(sql, "%s INTO %s(", verb, kind->table);
     for (int i = 0; i < kind->count; i++)
         rv_buf_printf(sql, "%s%s", i > 0 ? "," : "", kind->fields[i].column);
@@ -256,6 +257,8 @@ static void insert_write(struct rv_buf *sql, const char *verb, const struct sql 
 static void update_write(struct rv_buf *sql, const struct sql *of, bool spared)
 {
     const struct rv_row_kind *kind = of->kind;
+    rv_assert(kind->keys > 0); /* otherwise it would change all rows */
+    rv_assert(kind->keys < kind->count);
     rv_buf_printf(sql, "UPDATE %s", kind->table);
     const char *before = " SET ";
     for (int i = kind->keys; i < kind->count; i++) {
@@ -339,6 +342,8 @@ static void sql_write(struct rv_buf *sql, const struct sql *of, enum rv_columns 
 enum rv_err rv_sqlite_statement_of(struct rv_sqlite *store, enum rv_sqlite_sql sql,
                                    enum rv_columns columns, sqlite3_stmt **ret_statement)
 {
+    rv_assert(columns <= RV_COLUMNS_ALL);
+    rv_assert(sql < RV_SQL_COUNT);
     sqlite3_stmt **kept = &store->statements[columns][sql];
     if (store->broken)
         return RV_ERR_IO;
@@ -356,6 +361,7 @@ enum rv_err rv_sqlite_statement_of(struct rv_sqlite *store, enum rv_sqlite_sql s
         if (err != RV_OK)
             return err;
     }
+    rv_assert(*kept != NULL);
     *ret_statement = *kept;
     return RV_OK;
 }

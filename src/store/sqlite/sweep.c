@@ -5,6 +5,8 @@
  * it: their deliveries go with their tasks. */
 #include "store/sqlite/sqlite_priv.h"
 
+#include "base/assert.h"
+
 enum {
     PIECE_MAX = 64,   /* rows that are read ahead */
     ALERTS_MAX = 256, /* of no task, deleted in a round */
@@ -49,6 +51,8 @@ static void pace_next(struct pace *pace)
 {
     size_t left = pace->sweep->rows_max > pace->rows ? pace->sweep->rows_max - pace->rows : 0;
     int64_t took = pace_us(pace->sweep) - pace->us_from;
+    rv_assert(pace->entries > 0);
+    rv_assert(pace->rows >= pace->entries);
     size_t run = 2 * pace->run_max < PIECE_MAX ? 2 * pace->run_max : PIECE_MAX;
     size_t by_rows = left * pace->entries / pace->rows;
     run = by_rows < run ? by_rows : run;
@@ -57,6 +61,7 @@ static void pace_next(struct pace *pace)
         run = by_time < (int64_t)run ? (size_t)by_time : run;
     }
     pace->run_max = run > 0 ? run : 1;
+    rv_assert(pace->run_max <= PIECE_MAX);
 }
 
 /* The next ids of a walk, each with whether the rule takes it. */
@@ -105,10 +110,9 @@ static enum rv_err tasks_delete(struct rv_sqlite *store, int64_t first, int64_t 
         RV_SQL_SWEEP_NOTICES,  RV_SQL_SWEEP_ALERTS,   RV_SQL_SWEEP_MESSAGES,
         RV_SQL_SWEEP_DELIVERY, RV_SQL_SWEEP_TAGS,     RV_SQL_SWEEP_ERROR_TYPES,
         RV_SQL_SWEEP_HISTORY,  RV_SQL_SWEEP_TASK};
-    enum rv_err err = RV_OK;
-    for (size_t i = 0; err == RV_OK && i < sizeof parts / sizeof parts[0]; i++)
-        err = rows_delete(store, parts[i], first, last, rows);
-    return err;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        RV_TRY(rows_delete(store, parts[i], first, last, rows));
+    return RV_OK;
 }
 
 /* A walk over the ids of tasks. */
@@ -140,6 +144,7 @@ static size_t run_of(const struct sweep_walk *walk, const struct piece *piece, s
            rv_id_made_at((struct rv_task_id){piece->ids[i + run]}) <= walk->by &&
            piece->ids[i + run] <= walk->no_more)
         run++;
+    rv_assert(run <= piece->count - i);
     return run;
 }
 
@@ -172,17 +177,16 @@ static enum rv_err walk_on(struct rv_sqlite *store, const struct rv_sweep *sweep
                            const struct sweep_walk *walk, int64_t us_max)
 {
     struct pace pace = pace_of(sweep, us_max);
-    enum rv_err err = RV_OK;
     bool stop = *walk->over;
-    while (err == RV_OK && !stop) {
+    while (!stop) {
         struct piece piece;
-        err = piece_read(store, walk->read, walk->after->value, sweep, &piece);
-        if (err == RV_OK)
-            err = piece_walk(store, walk, &piece, &pace, &stop);
-        if (err == RV_OK && !stop && piece.count < PIECE_MAX)
+        RV_TRY(piece_read(store, walk->read, walk->after->value, sweep, &piece));
+        rv_assert(piece.count <= PIECE_MAX);
+        RV_TRY(piece_walk(store, walk, &piece, &pace, &stop));
+        if (!stop && piece.count < PIECE_MAX)
             stop = *walk->over = true;
     }
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err sweep_tasks(struct rv_sqlite *store, struct rv_sweep *sweep)
@@ -223,21 +227,20 @@ static enum rv_err taskless_delete(struct rv_sqlite *store, enum rv_sqlite_sql s
 
 static enum rv_err sweep_alerts(struct rv_sqlite *store, struct rv_sweep *sweep)
 {
-    enum rv_err err = taskless_delete(store, RV_SQL_SWEEP_TASKLESS_NOTICES, sweep);
-    if (err == RV_OK)
-        err = taskless_delete(store, RV_SQL_SWEEP_TASKLESS, sweep);
-    sweep->alerts_gone = err == RV_OK ? (size_t)sqlite3_changes(store->db) : 0;
-    return err;
+    RV_TRY(taskless_delete(store, RV_SQL_SWEEP_TASKLESS_NOTICES, sweep));
+    RV_TRY(taskless_delete(store, RV_SQL_SWEEP_TASKLESS, sweep));
+    sweep->alerts_gone = (size_t)sqlite3_changes(store->db);
+    return RV_OK;
 }
 
 enum rv_err rv_sqlite_sweep(struct rv_sqlite *store, struct rv_sweep *sweep)
 {
     int64_t from = pace_us(sweep);
-    enum rv_err err = rv_sweep_begins(sweep) ? sweep_alerts(store, sweep) : RV_OK;
-    if (err == RV_OK)
-        err = sweep_tasks(store, sweep);
-    if (err == RV_OK)
-        err = sweep_keys(store, sweep, sweep->us_max - (pace_us(sweep) - from));
+    rv_assert(store->in_transaction);
+    if (rv_sweep_begins(sweep))
+        RV_TRY(sweep_alerts(store, sweep));
+    RV_TRY(sweep_tasks(store, sweep));
+    RV_TRY(sweep_keys(store, sweep, sweep->us_max - (pace_us(sweep) - from)));
     sweep->took_us = pace_us(sweep) - from;
-    return err;
+    return RV_OK;
 }
