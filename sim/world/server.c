@@ -635,8 +635,9 @@ void server_look(struct server *s, const char *target)
     bool read = rv_request_read(&s->parser, rv_arena_str(&served->call.arena, rv_str_of(target)),
                                 line);
     served->route = read ? rv_route_find(&s->parser, RV_STR("GET"), line) : NULL;
-    rv_assert(served->route != NULL && served->route->parse(&s->parser, line, &served->call));
+    rv_assert(served->route != NULL);
     served->call.kind = served->route->kind;
+    rv_assert(served->route->parse(&s->parser, line, &served->call));
     served->looks = true;
     queue_add(s, &served->call);
 }

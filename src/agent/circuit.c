@@ -50,6 +50,7 @@ uint32_t rv_circuits_find(struct rv_circuits *circuits, struct rv_str target, in
             return i;
         }
     }
+    rv_assert(circuits->count <= RV_CIRCUITS_MAX);
     uint32_t i = circuits->count;
     if (i < RV_CIRCUITS_MAX)
         circuits->count++;
@@ -66,6 +67,7 @@ uint32_t rv_circuits_find(struct rv_circuits *circuits, struct rv_str target, in
 void rv_circuit_insist(struct rv_circuits *circuits, uint32_t index)
 {
     rv_assert(index < circuits->count);
+    rv_assert(circuits->all[index].open_until != 0);
     circuits->all[index].under_way++;
     circuits->all[index].probing = true;
 }
@@ -74,6 +76,7 @@ int64_t rv_circuit_left_ms(const struct rv_circuits *circuits, uint32_t index, i
 {
     if (index == UINT32_MAX || circuits->all[index].open_until == 0)
         return 0;
+    rv_assert(index < circuits->count);
     int64_t left = circuits->all[index].open_until - now;
     return left > 0 ? left : circuits->open_ms;
 }
@@ -112,7 +115,8 @@ void rv_circuit_withdraw(struct rv_circuits *circuits, uint32_t index, bool prob
 {
     if (index == UINT32_MAX)
         return;
-    rv_assert(index < circuits->count && circuits->all[index].under_way > 0);
+    rv_assert(index < circuits->count);
+    rv_assert(circuits->all[index].under_way > 0);
     circuits->all[index].under_way--;
     if (probe)
         circuits->all[index].probing = false;

@@ -123,6 +123,7 @@ uint32_t rv_runtime_running(const struct rv_runtime *runtime)
 static void event_add(struct rv_runtime *runtime, enum rv_runtime_kind kind, rv_place place)
 {
     struct event_list *events = &runtime->events;
+    rv_assert(place < runtime->places);
     rv_assert(events->count < events->room);
     uint32_t at = (events->first + events->count++) % events->room;
     events->at[at] = (struct rv_runtime_event){kind, place, runtime->duties[place].tries};
@@ -131,6 +132,8 @@ static void event_add(struct rv_runtime *runtime, enum rv_runtime_kind kind, rv_
 static void duty_ready(struct rv_runtime *runtime, rv_place place)
 {
     struct runtime_duty *duty = &runtime->duties[place];
+    rv_assert(duty->state == DUTY_IDLE || duty->state == DUTY_PAUSED);
+    rv_assert(duty->listed || runtime->ready_count < runtime->places);
     duty->state = DUTY_READY;
     if (!duty->listed) {
         duty->listed = true;
@@ -141,6 +144,7 @@ static void duty_ready(struct rv_runtime *runtime, rv_place place)
 /* The attempt is out of our hands: the session has its reply, or nobody waits for it. */
 static void duty_over(struct rv_runtime *runtime, rv_place place)
 {
+    rv_assert(runtime->duties[place].state != DUTY_IDLE);
     runtime->duties[place].state = DUTY_IDLE;
     event_add(runtime, RV_RUNTIME_OVER, place);
 }
@@ -175,6 +179,7 @@ static struct rv_str duty_target(struct rv_runtime *runtime, rv_place place)
 static void circuit_tell(struct rv_runtime *runtime, uint32_t circuit, int64_t pause_ms,
                          struct rv_session_error *error)
 {
+    rv_assert(circuit < runtime->circuits.count);
     /* Some more at random: steps behind an open circuit come back spread out. */
     pause_ms += rv_jitter_ms(&runtime->prng, pause_ms / 4 + 1, pause_ms / 4 + 1, 0);
     error->target = rv_str_of(runtime->circuits.all[circuit].target);
@@ -211,6 +216,8 @@ static void reply_circuit_open(struct rv_runtime *runtime, rv_place place, int64
 static bool duty_start(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
     struct runtime_duty *duty = &runtime->duties[place];
+    rv_assert(duty->state == DUTY_READY);
+    rv_assert(runtime->running < runtime->places);
     duty->circuit = rv_circuits_find(&runtime->circuits, duty_target(runtime, place), now);
     int64_t pause_ms = 0;
     enum rv_circuit_verdict verdict = rv_circuit_ask(&runtime->circuits, duty->circuit, now,
@@ -239,6 +246,7 @@ static bool duty_start(struct rv_runtime *runtime, rv_place place, int64_t now)
 static void duty_new(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
     struct runtime_duty *duty = &runtime->duties[place];
+    rv_assert(duty->state == DUTY_IDLE);
     duty->expired = duty->cancelled = duty->probe = duty->effect_unknown = false;
     duty->tries = 0;
     duty->circuit = UINT32_MAX;
@@ -314,6 +322,7 @@ static bool ready_take(struct rv_runtime *runtime, rv_place *ret_place)
 {
     while (runtime->ready_count > 0) {
         rv_place place = runtime->ready[0];
+        rv_assert(runtime->duties[place].listed);
         runtime->ready_count--;
         memmove(runtime->ready, runtime->ready + 1, runtime->ready_count * sizeof *runtime->ready);
         runtime->duties[place].listed = false;
@@ -366,6 +375,7 @@ static bool duty_returned(struct rv_runtime *runtime, rv_place place, int64_t no
 {
     struct runtime_duty *duty = &runtime->duties[place];
     rv_assert(duty->state == DUTY_RUNNING);
+    rv_assert(runtime->running > 0);
     runtime->running--;
     const struct rv_held_attempt *attempt = rv_session_attempt(runtime->session, place);
     if (duty->expired || now >= rv_held_stop_at(attempt)) {
@@ -432,6 +442,8 @@ static bool retry_plan(struct rv_runtime *runtime, rv_place place, int64_t now)
 {
     struct runtime_duty *duty = &runtime->duties[place];
     const struct rv_held_attempt *attempt = rv_session_attempt(runtime->session, place);
+    rv_assert(duty->state == DUTY_RUNNING);
+    rv_assert(duty->tries > 0);
     if (!duty->error.transient || duty->cancelled || runtime->stopping ||
         duty->tries >= runtime->options.tries_max)
         return false;

@@ -1,5 +1,7 @@
 #include "api/access.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 #include <strings.h>
 
@@ -68,6 +70,7 @@ static bool unauthorized(struct rv_parser *parser, struct rv_str key)
 static bool caller_set(struct rv_parser *parser, const struct rv_key *key,
                        struct rv_caller *ret_caller)
 {
+    rv_assert(key->role < RV_ROLE_COUNT);
     struct rv_arena *arena = parser->arena;
     *ret_caller = (struct rv_caller){.known = true, .role = key->role};
     memcpy(ret_caller->id_text, key->id, sizeof key->id);
@@ -122,6 +125,8 @@ bool rv_access_check(struct rv_parser *parser, const struct rv_access *access,
 bool rv_access_stands(const struct rv_access *access, const struct rv_route *route,
                       const struct rv_caller *caller)
 {
+    rv_assert(route != NULL);
+    rv_assert(!caller->known || caller->id.len == RV_API_KEY_ID_BYTES);
     if (route->roles == RV_ANYBODY)
         return true;
     if (caller->known)

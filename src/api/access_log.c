@@ -1,6 +1,7 @@
 #include "api/access_log.h"
 
 #include "api/put.h"
+#include "base/assert.h"
 #include "base/os/clock.h"
 #include "base/os/log.h"
 #include "base/os/sink.h"
@@ -97,6 +98,8 @@ static void dropped_look(struct rv_access_log *log)
 {
     struct rv_sink_counts counts = rv_sink_count(log->sink);
     uint64_t dropped = log->dropped_before + counts.dropped;
+    rv_assert(dropped >= log->dropped_told);
+    rv_assert(dropped >= atomic_load(&log->dropped));
     bool fresh = dropped > atomic_exchange(&log->dropped, dropped);
     if (fresh && !log->failing)
         failure_tell(log, counts.error == EAGAIN
@@ -141,6 +144,7 @@ static void file_renew(struct rv_access_log *log)
 void rv_access_log_flush(struct rv_access_log *log)
 {
     struct rv_str lines = rv_buf_str(&log->lines);
+    rv_assert((lines.len == 0) == (log->lines_count == 0));
     if (lines.len > 0)
         (void)rv_sink_put(log->sink, lines.at, lines.len, log->lines_count);
     if (lines.len > 0 || log->failing)

@@ -20,6 +20,7 @@ void rv_answer_init(struct rv_answer *answer)
 
 static void location_add(struct rv_answer *answer, char c)
 {
+    rv_assert(answer->location_len <= RV_LOCATION_BYTES_MAX);
     if (answer->location_len < RV_LOCATION_BYTES_MAX)
         answer->location[answer->location_len++] = c;
 }
@@ -48,6 +49,7 @@ void rv_answer_locate_task(struct rv_answer *answer, const char *folder, struct 
 
 void rv_answer_problem(struct rv_answer *answer, const struct rv_problem *problem)
 {
+    rv_assert(problem->status <= 599);
     rv_buf_reset(&answer->body);
     answer->status = problem->status;
     answer->problem = problem->status >= 400;
@@ -77,7 +79,7 @@ void rv_render_live(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_backup(struct rv_answer *answer, const struct rv_call *call)
 {
-    (void)call;
+    rv_assert(call->kind == RV_CALL_BACKUP);
     answer->content_type = "application/vnd.sqlite3";
 }
 
@@ -95,6 +97,7 @@ void rv_render_version(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_publish(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_PUBLISH);
     const struct rv_workflow_row *row = &call->u.publish.row;
     answer->status = call->u.publish.known ? 200 : 201;
     if (answer->status == 201) {
@@ -122,6 +125,7 @@ void rv_render_publish(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_raise(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_RAISE);
     answer->status = call->u.raise.known ? 200 : 201;
     rv_put_open(&answer->body, '{');
     rv_put_task(&answer->body, "alert", (struct rv_task_id){call->u.raise.alert});
@@ -130,6 +134,7 @@ void rv_render_raise(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_ack(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_ACK);
     rv_put_open(&answer->body, '{');
     rv_put_task(&answer->body, "alert", (struct rv_task_id){call->u.ack.alert});
     rv_put_bool(&answer->body, "acknowledged", true);
@@ -138,6 +143,7 @@ void rv_render_ack(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_WORKFLOWS);
     const struct rv_call_list *list = &call->u.list;
     rv_assert(list->count > 0);
     const struct rv_workflow_row *row = &list->workflows[0];
@@ -151,6 +157,7 @@ void rv_render_workflow(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_workflows(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_WORKFLOWS);
     const struct rv_call_list *list = &call->u.list;
     struct rv_buf *buf = &answer->body;
     rv_put_open(buf, '{');

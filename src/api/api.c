@@ -2,6 +2,7 @@
 #include "api/access_log.h"
 #include "api/api_priv.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "door/tls.h"
 
@@ -21,6 +22,7 @@ static void finished_take(struct rv_api *api)
     size_t count;
     do {
         count = rv_mailbox_take(&api->finished, calls, FINISHED_MAX, 0);
+        rv_assert(count <= FINISHED_MAX);
         for (size_t i = 0; i < count; i++)
             rv_http_finished(api, calls[i]);
     } while (count == FINISHED_MAX);
@@ -74,6 +76,7 @@ static void thread_run(void *self)
     }
     while (api->large != NULL)
         rv_http_large_go_on(api, true);
+    rv_assert(atomic_load(&api->outstanding) == 0);
     rv_door_run(api->door);
 }
 
@@ -81,7 +84,10 @@ static void api_free(struct rv_api *api)
 {
     if (api->door != NULL)
         rv_door_close(api->door);
+    rv_assert(api->exchanges_open == 0);
+    rv_assert(api->held_bytes == 0);
     rv_http_forget(api);
+    rv_assert(api->free == NULL);
     rv_parser_done(&api->parser);
     rv_keys_done(&api->options.access.keys);
     rv_buf_done(&api->description);
@@ -107,6 +113,7 @@ static enum rv_err door_open(struct rv_api *api)
 
 enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **ret_api)
 {
+    rv_assert(options->sockets_count <= RV_DOOR_SOCKETS_MAX);
     struct rv_api *api = calloc(1, sizeof *api);
     if (api == NULL) {
         for (size_t i = 0; i < options->sockets_count; i++)
@@ -160,6 +167,8 @@ unsigned rv_api_outstanding(const struct rv_api *api)
 
 void rv_api_close(struct rv_api *api, int64_t grace_ms)
 {
+    rv_assert(grace_ms >= 0);
+    rv_assert(!atomic_load(&api->closing));
     atomic_store(&api->grace_ms, grace_ms);
     atomic_store(&api->draining, true);
     atomic_store(&api->closing, true);

@@ -29,6 +29,8 @@ static void break_off(struct exchange *exchange, struct rv_str reason)
 static void block_send(struct exchange *exchange)
 {
     struct rv_copy *copy = exchange->copy;
+    rv_assert(exchange->copies);
+    rv_assert(exchange->copy_at < copy->bytes);
     struct rv_buf block;
     size_t count = 0;
     rv_buf_init(&block, BLOCK_BYTES);
@@ -40,6 +42,7 @@ static void block_send(struct exchange *exchange)
         break_off(exchange, rv_str_of(rv_err_text(err)));
         return;
     }
+    rv_assert(count <= BLOCK_BYTES);
     block.len = count;
     exchange->copy_at += (int64_t)count;
     rv_door_add(exchange->conn, &block);
@@ -50,6 +53,7 @@ static void rest(struct exchange *exchange)
 {
     struct rv_api *api = exchange->api;
     rv_assert(api->resting == NULL);
+    rv_assert(api->copying == exchange);
     exchange->copy_rest_at = exchange->copy_at + TURN_BYTES;
     api->resting = exchange;
     api->rest_until = rv_door_now(api->door) + REST_MS;
@@ -58,6 +62,8 @@ static void rest(struct exchange *exchange)
 void rv_backup_more(struct exchange *exchange)
 {
     const struct rv_access *access = &exchange->api->options.access;
+    rv_assert(exchange->copies);
+    rv_assert(exchange->copy_at >= 0);
     exchange->copy_moved_at = rv_door_now(exchange->api->door);
     if (exchange->copy == NULL)
         rv_door_end(exchange->conn, false);
@@ -76,6 +82,7 @@ void rv_backup_go_on(struct rv_api *api, int64_t now)
     struct exchange *exchange = api->resting;
     if (exchange == NULL || now < api->rest_until)
         return;
+    rv_assert(exchange == api->copying);
     api->resting = NULL;
     rv_backup_more(exchange);
 }
@@ -88,6 +95,8 @@ void rv_backup_give_way(struct rv_api *api)
     if (exchange == NULL || exchange == api->resting ||
         rv_door_now(api->door) - exchange->copy_moved_at < stalled_ms)
         return;
+    rv_assert(exchange->copies);
+    rv_assert(exchange->copy != NULL);
     break_off(exchange,
               RV_STR("the client stopped reading the backup, and another backup was requested"));
     exchange->copy->close(exchange->copy);
@@ -98,6 +107,9 @@ void rv_backup_give_way(struct rv_api *api)
 void rv_backup_begin(struct exchange *exchange)
 {
     static const struct rv_door_field fresh = {"Cache-Control", {"no-store", 8}};
+    rv_assert(exchange->copy != NULL);
+    rv_assert(!exchange->streams);
+    rv_assert(exchange->api->copying == NULL);
     exchange->copies = true;
     exchange->copy_moved_at = rv_door_now(exchange->api->door);
     exchange->api->copying = exchange;

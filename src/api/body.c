@@ -1,6 +1,7 @@
 #include "api/body.h"
 
 #include "api/access.h"
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 
@@ -78,6 +79,7 @@ static const struct rv_json *member(const struct rv_body *body, const char *name
 bool rv_body_text(struct rv_parser *parser, const struct rv_body *body, const char *name,
                   size_t bytes_max, struct rv_str *ret)
 {
+    rv_assert(bytes_max > 0);
     const struct rv_json *value = member(body, name);
     if (value == NULL)
         return true;
@@ -112,6 +114,7 @@ bool rv_body_by(struct rv_parser *parser, const struct rv_body *body, struct rv_
 bool rv_body_int(struct rv_parser *parser, const struct rv_body *body, const char *name,
                  int64_t min, int64_t max, int64_t *ret)
 {
+    rv_assert(min <= max);
     const struct rv_json *value = member(body, name);
     if (value == NULL)
         return true;
@@ -163,6 +166,7 @@ bool rv_body_payload(struct rv_parser *parser, const struct rv_body *body, const
 bool rv_body_list(struct rv_parser *parser, const struct rv_body *body, const char *name,
                   size_t max, const struct rv_json **ret_items, size_t *ret_count)
 {
+    rv_assert(max > 0);
     const struct rv_json *value = member(body, name);
     if (value == NULL)
         return true;

@@ -33,6 +33,9 @@ static struct exchange *exchange_new(struct rv_api *api)
 {
     struct exchange *exchange = api->free;
     if (exchange != NULL) {
+        rv_assert(api->free_count > 0);
+        rv_assert(exchange->held_bytes == 0);
+        rv_assert(exchange->body.len == 0);
         api->free = exchange->next_free;
         api->free_count--;
     } else {
@@ -50,6 +53,7 @@ static struct exchange *exchange_new(struct rv_api *api)
 
 static void held_set(struct rv_api *api, struct exchange *exchange, size_t bytes)
 {
+    rv_assert(exchange->held_bytes <= api->held_bytes);
     bytes = bytes > BODY_BYTES_SMALL ? bytes : 0;
     api->held_bytes += bytes - exchange->held_bytes;
     exchange->held_bytes = bytes;
@@ -58,6 +62,7 @@ static void held_set(struct rv_api *api, struct exchange *exchange, size_t bytes
 /* Has the exchange room for so many bytes? */
 static bool held_room(const struct rv_api *api, const struct exchange *exchange, size_t bytes)
 {
+    rv_assert(exchange->held_bytes <= api->held_bytes);
     return bytes <= BODY_BYTES_SMALL || bytes <= exchange->held_bytes ||
            api->held_bytes - exchange->held_bytes + bytes <= HELD_BYTES_MAX;
 }
@@ -101,6 +106,7 @@ static void loaded_forget(struct rv_api *api, const struct rv_call *call)
 {
     size_t bytes = call->loaded_bytes;
     size_t before = bytes > 0 ? atomic_fetch_sub(&api->loaded_bytes, bytes) : 0;
+    rv_assert(before >= bytes);
     if (before >= LOADED_BYTES_MAX && before - bytes < LOADED_BYTES_MAX)
         rv_mailbox_wake(api->options.mailbox);
 }
@@ -108,6 +114,9 @@ static void loaded_forget(struct rv_api *api, const struct rv_call *call)
 void rv_http_free(struct exchange *exchange)
 {
     struct rv_api *api = exchange->api;
+    rv_assert(exchange->stage != STAGE_WAITING);
+    rv_assert(api->exchanges_open > 0);
+    rv_assert(api->free_count <= EXCHANGES_KEPT);
     if (api->resting == exchange)
         api->resting = NULL;
     if (api->copying == exchange)
@@ -206,6 +215,7 @@ static void client_left(void *self, void *request)
 static void undelivered_tell(struct rv_api *api, struct exchange *exchange)
 {
     const struct rv_poll *poll = rv_call_poll(&exchange->call);
+    rv_assert(poll != NULL);
     struct rv_call *note = note_new(api, RV_CALL_UNSENT);
     if (note == NULL)
         return;
@@ -225,6 +235,7 @@ static void answer_count(const struct exchange *exchange)
     const struct rv_call *call = &exchange->call;
     int status = exchange->answer.status;
     size_t route = exchange->route ? (size_t)(exchange->route - rv_routes()) : RV_ROUTES_MAX;
+    rv_assert(route <= RV_ROUTES_MAX);
     counts->answers[route][status >= 500   ? RV_ANSWER_FAILED
                            : status >= 400 ? RV_ANSWER_REFUSED
                                            : RV_ANSWER_GOOD]++;
@@ -286,6 +297,7 @@ size_t rv_http_fields(const struct rv_answer *answer, struct answer_fields *fiel
                                                      {answer->location, answer->location_len}};
     if (answer->allow.at != NULL)
         fields->at[count++] = (struct rv_door_field){"Allow", answer->allow};
+    rv_assert(count <= sizeof fields->at / sizeof fields->at[0]);
     return count;
 }
 
@@ -315,6 +327,8 @@ static void answer_send(struct exchange *exchange, bool close)
 {
     struct rv_answer *answer = &exchange->answer;
     struct answer_fields fields;
+    rv_assert(!exchange->streams);
+    rv_assert(exchange->stage != STAGE_WAITING);
     bool done = is_carried_out(exchange);
     if (answer->body.failed != RV_OK)
         answer_starve(
@@ -353,6 +367,8 @@ static void refusal_send(struct exchange *exchange, bool close)
  * that no byte of it left. */
 static void answer_begin(struct exchange *exchange)
 {
+    rv_assert(exchange->stage == STAGE_ANSWERED);
+    rv_assert(exchange->route != NULL);
     if (exchange->hands_out && rv_door_left(exchange->conn))
         rv_door_drop(exchange->conn, exchange);
     else if (exchange->route->way == RV_WAY_STREAM && exchange->answer.status == 200 &&
@@ -369,6 +385,7 @@ static void answer_begin(struct exchange *exchange)
 static void call_finished(struct rv_call *call)
 {
     struct exchange *exchange = call->owner;
+    rv_assert(exchange->stage == STAGE_WAITING);
     struct rv_api *api = exchange->api;
     bool put = rv_mailbox_put(&api->finished, call);
     rv_assert(put); /* this mailbox is never closed while calls are out */
@@ -454,7 +471,10 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
 {
     struct exchange *exchange = call->owner;
     struct rv_answer *answer = &exchange->answer;
-    atomic_fetch_sub(&api->outstanding, 1);
+    unsigned outstanding = atomic_fetch_sub(&api->outstanding, 1);
+    rv_assert(outstanding > 0);
+    rv_assert(exchange->api == api);
+    rv_assert(exchange->stage == STAGE_WAITING);
     keys_learn(api, call);
     if (exchange->route->way == RV_WAY_READY && call->err == RV_OK && api->options.health != NULL)
         health_ask(api, call);
@@ -483,6 +503,7 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
 void rv_http_stamp(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_call *call = &exchange->call;
+    rv_assert(exchange->stage != STAGE_WAITING);
     call->kind = exchange->route->kind;
     call->serial = ++api->serial_last;
     call->seed = rv_random_next(&api->random);
@@ -496,6 +517,10 @@ void rv_http_stamp(struct rv_api *api, struct exchange *exchange)
 void rv_http_ask(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_call *call = &exchange->call;
+    rv_assert(exchange->stage != STAGE_WAITING);
+    rv_assert(call->owner == exchange);
+    rv_assert(call->finish == call_finished);
+    rv_assert(call->serial != 0);
     exchange->stage = STAGE_WAITING;
     if (call_may_wait(call))
         rv_buf_done(&exchange->body); /* thousands wait, each for minutes */
@@ -564,6 +589,8 @@ void rv_http_settle(struct rv_api *api)
 /* Requests of some megabytes are parsed one at a time, and others get their turn between them. */
 static void large_wait(struct rv_api *api, struct exchange *exchange)
 {
+    rv_assert(exchange->stage == STAGE_BODY);
+    rv_assert(api->large == NULL || api->large_last->large_next == NULL);
     exchange->stage = STAGE_LARGE;
     exchange->large_next = NULL;
     if (api->large != NULL)
@@ -578,6 +605,8 @@ void rv_http_large_go_on(struct rv_api *api, bool stops)
     struct exchange *exchange = api->large;
     if (exchange == NULL)
         return;
+    rv_assert(exchange->stage == STAGE_LARGE);
+    rv_assert(exchange->large_next != NULL || api->large_last == exchange);
     api->large = exchange->large_next;
     rv_parser_begin(&api->parser, &exchange->call.arena);
     bool good = !stops && request_parse(api, exchange);
@@ -593,6 +622,8 @@ void rv_http_large_go_on(struct rv_api *api, bool stops)
 
 static void request_ask(struct rv_api *api, struct exchange *exchange)
 {
+    rv_assert(exchange->stage == STAGE_BODY);
+    rv_assert(exchange->route != NULL);
     struct rv_parser *parser = &api->parser;
     rv_parser_begin(parser, &exchange->call.arena);
     rv_http_stamp(api, exchange);
@@ -664,8 +695,10 @@ static void *request_begin(void *self, struct rv_door_conn *conn,
         refusal_send(exchange, false);
         return NULL;
     }
+    rv_assert(request->length >= 0);
     exchange->discards = !is_open_to_all(exchange) &&
                          !held_room(api, exchange, (size_t)request->length);
+    rv_assert(exchange->route != NULL);
     exchange->stage = STAGE_BODY;
     return exchange;
 }
@@ -674,6 +707,7 @@ static void body_add(void *self, void *request, struct rv_str piece)
 {
     struct rv_api *api = self;
     struct exchange *exchange = request;
+    rv_assert(exchange->stage == STAGE_BODY);
     if (is_open_to_all(exchange))
         return;
     exchange->came_bytes += piece.len;
@@ -695,6 +729,7 @@ static void body_add(void *self, void *request, struct rv_str piece)
 static void answer_more(void *self, void *request)
 {
     struct exchange *exchange = request;
+    rv_assert(exchange->copies != exchange->streams);
     (void)self;
     if (exchange->copies)
         rv_backup_more(exchange);
@@ -717,6 +752,7 @@ static void problem_write(void *self, struct rv_door_conn *conn, int status, con
     struct rv_api *api = self;
     char peer[RV_DOOR_PEER_BYTES];
     char large[sizeof BODY_LARGE + 16];
+    rv_assert(status >= 400);
     snprintf(large, sizeof large, BODY_LARGE, RV_BODY_BYTES_MAX);
     struct rv_problem problem = {.status = status,
                                  .err = status == 413   ? RV_ERR_LIMIT

@@ -59,6 +59,7 @@ static size_t place_of(const struct rv_keys *keys, const char *id)
         else
             high = middle;
     }
+    rv_assert(low <= keys->count);
     return low;
 }
 
@@ -82,12 +83,15 @@ static void text_take(char *room, struct rv_str text)
 
 enum rv_err rv_keys_add(struct rv_keys *keys, const struct rv_api_key *key)
 {
-    rv_assert(key->id.len == RV_API_KEY_ID_BYTES && key->hash.len == RV_API_KEY_HASH_BYTES);
+    rv_assert(key->id.len == RV_API_KEY_ID_BYTES);
+    rv_assert(key->hash.len == RV_API_KEY_HASH_BYTES);
     size_t place = place_of(keys, key->id.at);
     bool new = !stands_at(keys, place, key->id.at);
     if (!RV_ARRAY_ROOM(keys->rows, keys->count, keys->room))
         return RV_ERR_MEMORY;
     struct rv_key *row = &keys->rows[place];
+    rv_assert(place <= keys->count);
+    rv_assert(keys->count < keys->room);
     if (new)
         memmove(row + 1, row, (keys->count++ - place) * sizeof *row);
     memcpy(row->id, key->id.at, sizeof row->id);

@@ -4,6 +4,7 @@
 #include "api/openapi_words.h"
 #include "api/put.h"
 #include "api/route.h"
+#include "base/assert.h"
 
 #ifndef RV_VERSION
 #error "RV_VERSION is not defined: build with meson"
@@ -328,6 +329,7 @@ static void roles_put(struct rv_buf *buf, unsigned roles)
 static void operation_put(struct rv_buf *buf, const struct rv_route *route)
 {
     char method[8] = "";
+    rv_assert(strlen(route->method) < sizeof method);
     for (size_t i = 0; route->method[i] != '\0' && i + 1 < sizeof method; i++)
         method[i] = (char)(route->method[i] - 'A' + 'a');
     rv_put_open_in(buf, method, '{');

@@ -1,5 +1,6 @@
 #include "api/body.h"
 #include "api/parse.h"
+#include "base/assert.h"
 #include "base/bucket.h"
 #include "base/limits.h"
 #include "base/suggest.h"
@@ -86,6 +87,8 @@ static bool agent_polls(struct rv_parser *parser, struct rv_str name)
 bool rv_parse_poll(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_POLL);
+    rv_assert(request->params_count == 1);
     struct rv_poll *poll = &call->u.poll;
     struct rv_body body;
     poll->agent = request->params[0];
@@ -242,6 +245,7 @@ static bool next_read(struct rv_parser *parser, const struct rv_body *body, stru
 bool rv_parse_replies(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_REPLIES);
     struct rv_call_replies *replies = &call->u.replies;
     struct rv_body body;
     const struct rv_json *items = NULL;
@@ -267,6 +271,7 @@ bool rv_parse_replies(struct rv_parser *parser, const struct rv_request_line *re
 bool rv_parse_leases(struct rv_parser *parser, const struct rv_request_line *request,
                      struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_LEASES);
     struct rv_call_leases *leases = &call->u.leases;
     struct rv_body body;
     const struct rv_json *items = NULL;
@@ -302,6 +307,8 @@ static bool limit_read(struct rv_parser *parser, const struct rv_body *body, con
 bool rv_parse_limit(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_LIMIT);
+    rv_assert(request->params_count == 1);
     struct rv_call_limit *limit = &call->u.limit;
     struct rv_body body;
     limit->row.agent = request->params[0];
@@ -323,6 +330,8 @@ bool rv_parse_limit(struct rv_parser *parser, const struct rv_request_line *requ
 static bool pause_read(struct rv_parser *parser, const struct rv_request_line *request, bool paused,
                        struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_LIMIT);
+    rv_assert(request->params_count == 1);
     struct rv_call_limit *limit = &call->u.limit;
     struct rv_body body;
     limit->row.agent = request->params[0];
@@ -349,6 +358,8 @@ bool rv_parse_unpause(struct rv_parser *parser, const struct rv_request_line *re
 bool rv_parse_close_circuit(struct rv_parser *parser, const struct rv_request_line *request,
                             struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_OPERATE);
+    rv_assert(request->params_count == 1);
     struct rv_call_operate *operate = &call->u.operate;
     struct rv_body body;
     operate->verb = RV_COMMAND_RETRY;

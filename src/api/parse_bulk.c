@@ -2,6 +2,7 @@
 #include "api/access.h"
 #include "api/body.h"
 #include "api/parse.h"
+#include "base/assert.h"
 #include "base/limits.h"
 
 enum { RATE_DEFAULT = 10 };
@@ -47,6 +48,7 @@ static bool filter_keep(struct rv_parser *parser, const struct rv_request_line *
 bool rv_parse_select(struct rv_parser *parser, const struct rv_request_line *request,
                      struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_SELECT);
     struct rv_call_select *select = RV_NEW(&call->arena, struct rv_call_select);
     struct rv_body body;
     if (select == NULL)
@@ -67,6 +69,8 @@ bool rv_parse_select(struct rv_parser *parser, const struct rv_request_line *req
 bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_BULK);
+    rv_assert(request->params_count == 1);
     struct rv_call_bulk *bulk = &call->u.bulk;
     struct rv_body body;
     struct rv_str command = RV_STR_NONE;
@@ -103,6 +107,8 @@ bool rv_parse_bulk(struct rv_parser *parser, const struct rv_request_line *reque
 static bool hold_read(struct rv_parser *parser, const struct rv_request_line *request,
                       enum rv_bulk_ask ask, struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_BULK);
+    rv_assert(request->params_count == 1);
     struct rv_call_bulk *bulk = &call->u.bulk;
     struct rv_body body;
     bulk->ask = ask;
@@ -133,6 +139,7 @@ bool rv_parse_bulk_stop(struct rv_parser *parser, const struct rv_request_line *
 bool rv_parse_selections(struct rv_parser *parser, const struct rv_request_line *request,
                          struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_SELECTIONS);
     static const char *const names[] = {"after", "limit", NULL};
     return rv_args_only(parser, request, names) &&
            rv_arg_limit(parser, request, &call->u.selections.limit) &&
@@ -142,6 +149,8 @@ bool rv_parse_selections(struct rv_parser *parser, const struct rv_request_line 
 bool rv_parse_selection(struct rv_parser *parser, const struct rv_request_line *request,
                         struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_SELECTIONS);
+    rv_assert(request->params_count == 1);
     return rv_args_only(parser, request, no_query) &&
            selection_read(parser, request->params[0], &call->u.selections.only);
 }
@@ -149,6 +158,8 @@ bool rv_parse_selection(struct rv_parser *parser, const struct rv_request_line *
 bool rv_parse_outcomes(struct rv_parser *parser, const struct rv_request_line *request,
                        struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_OUTCOMES);
+    rv_assert(request->params_count == 1);
     static const char *const names[] = {"outcome", "after", "limit", NULL};
     struct rv_call_outcomes *asked = &call->u.outcomes;
     struct rv_str outcome = rv_arg_get(request, "outcome");

@@ -1,6 +1,7 @@
 #include "api/body.h"
 #include "api/keys.h"
 #include "api/parse.h"
+#include "base/assert.h"
 #include "base/limits.h"
 #include "workflow/definition.h"
 
@@ -27,6 +28,7 @@ static bool id_read(struct rv_parser *parser, struct rv_str text, struct rv_str 
 bool rv_parse_keys(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_KEYS);
     static const char *const names[] = {"after", "limit", NULL};
     struct rv_str after = rv_arg_get(request, "after");
     if (!rv_args_only(parser, request, names) ||
@@ -57,6 +59,7 @@ static bool role_read(struct rv_parser *parser, const struct rv_body *body, enum
 bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_KEY_ADD);
     struct rv_api_key *key = &call->u.key.row;
     struct rv_body body;
     if (!rv_key_header_none(parser, request, "key") || !rv_args_only(parser, request, no_query) ||
@@ -85,6 +88,8 @@ bool rv_parse_key_add(struct rv_parser *parser, const struct rv_request_line *re
 bool rv_parse_key_revoke(struct rv_parser *parser, const struct rv_request_line *request,
                          struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_KEY_REVOKE);
+    rv_assert(request->params_count == 1);
     return rv_args_only(parser, request, no_query) &&
            id_read(parser, request->params[0], &call->u.key.row.id);
 }

@@ -1,5 +1,6 @@
 #include "api/digest.h"
 #include "api/parse.h"
+#include "base/assert.h"
 #include "base/limits.h"
 #include "workflow/definition.h"
 #include "yaml/yaml.h"
@@ -176,6 +177,7 @@ static bool publish_read(struct rv_parser *parser, const struct rv_request_line 
 bool rv_parse_publish(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_PUBLISH);
     static const char *const names[] = {"file", NULL};
     struct rv_request_line named = *request;
     if (!rv_args_only(parser, request, names))

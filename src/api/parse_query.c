@@ -1,5 +1,6 @@
 #include "api/body.h"
 #include "api/parse.h"
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "core/tags.h"
@@ -39,6 +40,8 @@ static bool operate_read(struct rv_parser *parser, const struct rv_request_line 
                          enum rv_command_kind verb, const char *const *names, struct rv_call *call,
                          struct rv_body *ret_body)
 {
+    rv_assert(call->kind == RV_CALL_OPERATE);
+    rv_assert(request->params_count == 1);
     struct rv_call_operate *operate = &call->u.operate;
     operate->verb = verb;
     return rv_args_only(parser, request, no_query) &&
@@ -180,6 +183,8 @@ static bool alert_read(struct rv_parser *parser, struct rv_str text, int64_t *re
 bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *request,
                   struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_ACK);
+    rv_assert(request->params_count == 1);
     struct rv_body body;
     return rv_args_only(parser, request, no_query) &&
            alert_read(parser, request->params[0], &call->u.ack.alert) &&
@@ -190,6 +195,7 @@ bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *reques
 bool rv_parse_raise(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_RAISE);
     static const char *const names[] = {"source", "message", NULL};
     struct rv_call_raise *raise = &call->u.raise;
     struct rv_body body;
@@ -204,6 +210,8 @@ bool rv_parse_raise(struct rv_parser *parser, const struct rv_request_line *requ
 bool rv_parse_retry(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_RETRY);
+    rv_assert(request->params_count == 1);
     struct rv_body body;
     return rv_args_only(parser, request, no_query) &&
            alert_read(parser, request->params[0], &call->u.retry.alert) &&
@@ -213,6 +221,8 @@ bool rv_parse_retry(struct rv_parser *parser, const struct rv_request_line *requ
 bool rv_parse_messages(struct rv_parser *parser, const struct rv_request_line *request,
                        struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_MESSAGES);
+    rv_assert(request->params_count == 1);
     static const char *const names[] = {"after", "limit", "wait", NULL};
     struct rv_call_messages *messages = &call->u.messages;
     int64_t after = 0;
@@ -231,6 +241,8 @@ bool rv_parse_messages(struct rv_parser *parser, const struct rv_request_line *r
 bool rv_parse_stream(struct rv_parser *parser, const struct rv_request_line *request,
                      struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_MESSAGES);
+    rv_assert(request->params_count == 1);
     static const char *const names[] = {"after", NULL};
     struct rv_call_messages *messages = &call->u.messages;
     int64_t after = 0;
@@ -249,6 +261,8 @@ bool rv_parse_stream(struct rv_parser *parser, const struct rv_request_line *req
 bool rv_parse_show(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_SHOW);
+    rv_assert(request->params_count == 1);
     static const char *const names[] = {"wait", "revision", NULL};
     struct rv_call_show *show = &call->u.show;
     return rv_args_only(parser, request, names) &&
@@ -260,6 +274,8 @@ bool rv_parse_show(struct rv_parser *parser, const struct rv_request_line *reque
 bool rv_parse_explain(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_EXPLAIN);
+    rv_assert(request->params_count == 1);
     return rv_args_only(parser, request, no_query) &&
            task_read(parser, request->params[0], &call->u.explain.task);
 }
@@ -274,6 +290,8 @@ static bool page_read(struct rv_parser *parser, const struct rv_request_line *re
 bool rv_parse_steps(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_STEPS);
+    rv_assert(request->params_count == 1);
     static const char *const names[] = {"after", "limit", NULL};
     int64_t after = 0;
     if (!page_read(parser, request, names, &call->u.list) ||
@@ -305,6 +323,8 @@ static bool place_read(struct rv_parser *parser, struct rv_str after, struct rv_
 bool rv_parse_attempts(struct rv_parser *parser, const struct rv_request_line *request,
                        struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_ATTEMPTS);
+    rv_assert(request->params_count == 1);
     static const char *const names[] = {"step", "after", "limit", NULL};
     struct rv_call_list *list = &call->u.list;
     int64_t step = 0;
@@ -322,6 +342,8 @@ bool rv_parse_attempts(struct rv_parser *parser, const struct rv_request_line *r
 bool rv_parse_late(struct rv_parser *parser, const struct rv_request_line *request,
                    struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_LATE);
+    rv_assert(request->params_count == 1);
     static const char *const names[] = {"after", "limit", NULL};
     int64_t skip = 0;
     if (!page_read(parser, request, names, &call->u.list) ||
@@ -335,6 +357,8 @@ bool rv_parse_late(struct rv_parser *parser, const struct rv_request_line *reque
 bool rv_parse_history(struct rv_parser *parser, const struct rv_request_line *request,
                       struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_HISTORY);
+    rv_assert(request->params_count == 1);
     static const char *const names[] = {"after", "limit", NULL};
     struct rv_call_list *list = &call->u.list;
     return page_read(parser, request, names, list) &&
@@ -461,6 +485,7 @@ bool rv_parse_task_filter(struct rv_parser *parser, const struct rv_request_line
 bool rv_parse_tasks(struct rv_parser *parser, const struct rv_request_line *request,
                     struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_TASKS);
     static const char *const names[] = {"workflow",  "state",     "agent", "errorType",
                                         "olderThan", "newerThan", "key",   "tag",
                                         "after",     "limit",     NULL};
@@ -472,6 +497,7 @@ bool rv_parse_tasks(struct rv_parser *parser, const struct rv_request_line *requ
 bool rv_parse_alerts(struct rv_parser *parser, const struct rv_request_line *request,
                      struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_ALERTS);
     static const char *const names[] = {"open", "task", "after", "limit", NULL};
     struct rv_call_list *list = &call->u.list;
     list->open_only = true;
@@ -490,6 +516,7 @@ bool rv_parse_alerts(struct rv_parser *parser, const struct rv_request_line *req
 bool rv_parse_workflows(struct rv_parser *parser, const struct rv_request_line *request,
                         struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_WORKFLOWS);
     static const char *const names[] = {"after", "limit", NULL};
     int64_t skip = 0;
     if (!page_read(parser, request, names, &call->u.list) ||
@@ -502,6 +529,8 @@ bool rv_parse_workflows(struct rv_parser *parser, const struct rv_request_line *
 bool rv_parse_workflow(struct rv_parser *parser, const struct rv_request_line *request,
                        struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_WORKFLOWS);
+    rv_assert(request->params_count == 2);
     static const char *const names[] = {"version", NULL};
     struct rv_call_list *list = &call->u.list;
     if (!rv_args_only(parser, request, names))

@@ -1,6 +1,7 @@
 #include "api/body.h"
 #include "api/digest.h"
 #include "api/parse.h"
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "core/tags.h"
@@ -205,6 +206,7 @@ static void item_read_apart(struct rv_parser *parser, const struct rv_request_li
 bool rv_parse_submit(struct rv_parser *parser, const struct rv_request_line *request,
                      struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_SUBMIT);
     struct rv_call_submit *submit = &call->u.submit;
     struct rv_body body;
     const struct rv_json *tasks = NULL;

@@ -1,5 +1,6 @@
 #include "api/put.h"
 
+#include "base/assert.h"
 #include "base/time.h"
 #include "json/json.h"
 
@@ -14,6 +15,7 @@ void rv_put_comma(struct rv_buf *buf)
 
 void rv_put_open(struct rv_buf *buf, char bracket)
 {
+    rv_assert(bracket == '{' || bracket == '[');
     /* After a name stands its value: no comma. */
     if (buf->len > 0 && buf->at[buf->len - 1] != ':')
         rv_put_comma(buf);
@@ -22,6 +24,7 @@ void rv_put_open(struct rv_buf *buf, char bracket)
 
 void rv_put_name(struct rv_buf *buf, const char *name)
 {
+    rv_assert(name[0] != '\0');
     rv_put_comma(buf);
     rv_buf_add_char(buf, '"');
     rv_buf_add_str(buf, rv_str_of(name));

@@ -1,5 +1,6 @@
 #include "api/answer.h"
 #include "api/put.h"
+#include "base/assert.h"
 
 static int64_t remaining(const struct rv_answer *answer, int64_t until)
 {
@@ -54,6 +55,7 @@ static void poll_put(struct rv_answer *answer, const struct rv_poll *poll)
 
 void rv_render_poll(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_POLL);
     rv_put_open(&answer->body, '{');
     rv_put_instant_if(&answer->body, "serverTime", answer->now);
     poll_put(answer, &call->u.poll);
@@ -73,6 +75,7 @@ static void step_put(struct rv_buf *buf, struct rv_step_id step)
 
 void rv_render_replies(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_REPLIES);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_replies *replies = &call->u.replies;
     rv_put_open(buf, '{');
@@ -95,6 +98,7 @@ void rv_render_replies(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_leases(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_LEASES);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_leases *leases = &call->u.leases;
     rv_put_open(buf, '{');
@@ -146,6 +150,7 @@ static void limit_put(struct rv_buf *buf, const struct rv_agent_limit *limit)
 
 void rv_render_limit(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_LIMIT);
     rv_put_open(&answer->body, '{');
     rv_put_text(&answer->body, "agent", call->u.limit.after.agent);
     limit_put(&answer->body, &call->u.limit.after);
@@ -154,6 +159,7 @@ void rv_render_limit(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_circuit(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_OPERATE);
     const struct rv_call_operate *operate = &call->u.operate;
     rv_put_open(&answer->body, '{');
     rv_put_text(&answer->body, "agent", operate->agent);
@@ -188,6 +194,7 @@ static void circuits_put(struct rv_buf *buf, const struct rv_agent_kind_row *kin
 
 void rv_render_agents(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_AGENTS);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_agents *agents = &call->u.agents;
     rv_put_open(buf, '{');

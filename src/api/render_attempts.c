@@ -3,6 +3,7 @@
  * number. */
 #include "api/answer.h"
 #include "api/put.h"
+#include "base/assert.h"
 
 /* The newest attempt of a step, as a row like the others, but for what its end alone decides. */
 static struct rv_attempt newest(struct rv_task_id task, const struct rv_step *step)
@@ -60,6 +61,7 @@ static uint64_t page_end(const struct rv_call_list *list)
 
 void rv_render_attempts(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_ATTEMPTS);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_list *list = &call->u.list;
     uint64_t after = place(list->after_step, list->after);

@@ -1,6 +1,7 @@
 /* Selections of tasks, and what came of the command for all of them. */
 #include "api/answer.h"
 #include "api/put.h"
+#include "base/assert.h"
 
 static void word_members_put(struct rv_buf *buf, const struct rv_word *word)
 {
@@ -77,8 +78,10 @@ static void selection_put(struct rv_buf *buf, const struct rv_selection *row)
 
 void rv_render_select(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_SELECT);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_select *select = call->u.select;
+    rv_assert(select != NULL);
     answer->status = 201;
     rv_answer_locate_task(answer, "/v1/selections/", select->row.id);
     selection_put(buf, &select->row);
@@ -98,18 +101,21 @@ void rv_render_select(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_bulk(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_BULK);
     selection_put(&answer->body, &call->u.bulk.row);
     rv_buf_add_char(&answer->body, '}');
 }
 
 void rv_render_selection(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_SELECTIONS);
     selection_put(&answer->body, &call->u.selections.rows[0]);
     rv_buf_add_char(&answer->body, '}');
 }
 
 void rv_render_selections(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_SELECTIONS);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_selections *asked = &call->u.selections;
     rv_put_open(buf, '{');
@@ -126,6 +132,7 @@ void rv_render_selections(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_outcomes(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_OUTCOMES);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_outcomes *asked = &call->u.outcomes;
     rv_put_open(buf, '{');

@@ -234,9 +234,11 @@ static const char *end_of(const struct rv_call_explain *told)
 
 void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_EXPLAIN);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_explain *told = &call->u.explain;
     const struct rv_task *task = told->found;
+    rv_assert(task != NULL);
     rv_put_open(buf, '{');
     rv_put_task(buf, "task", task->id);
     if (told->workflow != NULL)

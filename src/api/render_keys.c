@@ -1,5 +1,6 @@
 #include "api/answer.h"
 #include "api/put.h"
+#include "base/assert.h"
 
 static void key_put(struct rv_buf *buf, const struct rv_api_key *key)
 {
@@ -16,6 +17,7 @@ static void key_put(struct rv_buf *buf, const struct rv_api_key *key)
 
 void rv_render_keys(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_KEYS);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_keys *keys = &call->u.keys;
     rv_put_open(buf, '{');
@@ -34,6 +36,7 @@ void rv_render_keys(struct rv_answer *answer, const struct rv_call *call)
 /* The one time that the key's text is shown. */
 void rv_render_key_add(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_KEY_ADD);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_key *key = &call->u.key;
     answer->status = 201;
@@ -48,6 +51,7 @@ void rv_render_key_add(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_key_revoke(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_KEY_REVOKE);
     const struct rv_api_key *key = &call->u.key.row;
     rv_put_open(&answer->body, '{');
     rv_put_text(&answer->body, "id", key->id);

@@ -1,8 +1,10 @@
 #include "api/answer.h"
 #include "api/put.h"
+#include "base/assert.h"
 
 void rv_render_retry(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_RETRY);
     rv_put_open(&answer->body, '{');
     rv_put_task(&answer->body, "alert", (struct rv_task_id){call->u.retry.alert});
     rv_put_bool(&answer->body, "retried", true);
@@ -29,6 +31,7 @@ static void delivery_put(struct rv_buf *buf, const struct rv_delivery *delivery)
 
 void rv_render_messages(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_MESSAGES);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_messages *messages = &call->u.messages;
     rv_put_open(buf, '{');
@@ -61,6 +64,7 @@ static void data_put(struct rv_buf *buf, struct rv_str text)
 
 void rv_render_stream(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_MESSAGES);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_messages *messages = &call->u.messages;
     if (messages->count == 0 && messages->over)

@@ -3,6 +3,7 @@
 #include "api/answer.h"
 #include "api/counts.h"
 #include "api/route.h"
+#include "base/assert.h"
 #include "base/limits.h"
 
 #ifndef RV_VERSION
@@ -243,6 +244,7 @@ static void api_put(struct rv_buf *buf, const struct rv_api_counts *counts)
 
 void rv_render_metrics(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_METRICS);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_metrics *metrics = &call->u.metrics;
     answer->content_type = "text/plain; version=0.0.4; charset=utf-8";

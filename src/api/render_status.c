@@ -1,6 +1,7 @@
 #include "api/answer.h"
 
 #include "api/put.h"
+#include "base/assert.h"
 
 enum { WAITS_SHOWN = 10, CIRCUITS_SHOWN = 20 };
 
@@ -144,6 +145,7 @@ static void store_put(struct rv_buf *buf, const struct rv_call_status *status)
 
 void rv_render_status(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_STATUS);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_status *status = call->u.status;
     rv_put_open(buf, '{');

@@ -1,5 +1,6 @@
 #include "api/answer.h"
 #include "api/put.h"
+#include "base/assert.h"
 #include "core/trace.h"
 
 /* `whole`: with the payloads, which a list leaves out. `workflow` may be NULL: not known here. */
@@ -66,6 +67,7 @@ static struct rv_problem submission_problem(const struct rv_submission *item)
 
 void rv_render_submit(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_SUBMIT);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_submit *submit = &call->u.submit;
     if (submit->batch) {
@@ -104,6 +106,7 @@ void rv_render_submit(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_operate(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_OPERATE);
     if (call->u.operate.after != NULL)
         task_put(&answer->body, call->u.operate.after, NULL, true);
     else
@@ -112,11 +115,13 @@ void rv_render_operate(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_show(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_SHOW);
     task_put(&answer->body, call->u.show.found, call->u.show.workflow, true);
 }
 
 void rv_render_tasks(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_TASKS);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_list *list = &call->u.list;
     rv_put_open(buf, '{');
@@ -182,6 +187,7 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
 
 void rv_render_steps(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_STEPS);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_list *list = &call->u.list;
     rv_put_open(buf, '{');
@@ -213,6 +219,7 @@ void rv_put_late_replies(struct rv_buf *buf, const struct rv_late_reply *rows, s
 
 void rv_render_late(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_LATE);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_list *list = &call->u.list;
     rv_put_open(buf, '{');
@@ -224,6 +231,7 @@ void rv_render_late(struct rv_answer *answer, const struct rv_call *call)
 
 void rv_render_history(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_HISTORY);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_list *list = &call->u.list;
     rv_put_open(buf, '{');
@@ -283,6 +291,7 @@ void rv_put_alert(struct rv_buf *buf, const struct rv_alert *alert)
 
 void rv_render_alerts(struct rv_answer *answer, const struct rv_call *call)
 {
+    rv_assert(call->kind == RV_CALL_ALERTS);
     struct rv_buf *buf = &answer->body;
     const struct rv_call_list *list = &call->u.list;
     rv_put_open(buf, '{');

@@ -1,5 +1,6 @@
 #include "api/request.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/suggest.h"
 #include "base/time.h"
@@ -33,6 +34,9 @@ void rv_parser_begin(struct rv_parser *parser, struct rv_arena *arena)
 __attribute__((format(printf, 4, 0))) static void
 problem_set(struct rv_parser *parser, int status, enum rv_err err, const char *format, va_list args)
 {
+    rv_assert(parser->arena != NULL);
+    rv_assert(status >= 400);
+    rv_assert(status <= 599);
     parser->problem = (struct rv_problem){.status = status, .err = err};
     parser->problem.detail = rv_arena_vprintf(parser->arena, format, args);
 }
@@ -57,6 +61,7 @@ bool rv_refuse_http(struct rv_parser *parser, int status, const char *format, ..
 
 bool rv_parser_starved(struct rv_parser *parser)
 {
+    rv_assert(parser->arena != NULL);
     bool starved = parser->arena->refused == RV_ERR_MEMORY ||
                    parser->tree.refused == RV_ERR_MEMORY || parser->scratch.failed == RV_ERR_MEMORY;
     if (starved)
@@ -204,6 +209,7 @@ static bool query_read(struct rv_parser *parser, struct rv_str query,
             if (rv_str_eq(request->args[i].name, arg.name))
                 return rv_refuse_http(parser, 400, "the parameter \"%.*s\" is given twice",
                                       RV_STR_FMT(arg.name));
+        rv_assert(request->args_count < RV_ARGS_MAX);
         request->args[request->args_count++] = arg;
     }
     return true;
@@ -287,6 +293,7 @@ bool rv_text_int(struct rv_str text, int64_t *ret)
 bool rv_arg_int(struct rv_parser *parser, const struct rv_request_line *request, const char *name,
                 int64_t min, int64_t max, int64_t *ret)
 {
+    rv_assert(min <= max);
     struct rv_str text = rv_arg_get(request, name);
     if (text.at == NULL)
         return true;

@@ -1,6 +1,7 @@
 #include "api/route.h"
 
 #include "api/counts.h"
+#include "base/assert.h"
 #include "base/suggest.h"
 
 #include <assert.h>
@@ -43,6 +44,7 @@ const struct rv_route *rv_routes(void)
 
 static struct rv_str next_segment(const char **pattern)
 {
+    rv_assert(**pattern == '/');
     const char *at = *pattern + 1; /* past the slash */
     size_t len = 0;
     while (at[len] != '\0' && at[len] != '/')
@@ -54,6 +56,7 @@ static struct rv_str next_segment(const char **pattern)
 static bool route_matches(const struct rv_route *route, struct rv_request_line *request)
 {
     const char *rest = route->pattern;
+    rv_assert(request->segments_count <= RV_SEGMENTS_MAX);
     request->params_count = 0;
     for (size_t i = 0; i < request->segments_count; i++) {
         if (*rest == '\0')
@@ -73,6 +76,7 @@ static bool not_found(struct rv_parser *parser, struct rv_str path)
     size_t count = 0;
     for (const struct rv_route *route = routes; route->method != NULL; route++)
         patterns[count++] = route->pattern;
+    rv_assert(count < sizeof patterns / sizeof patterns[0]);
     patterns[count] = NULL;
     const char *near = rv_suggest(path, patterns);
     return rv_refuse_http(parser, 404, "\"%.*s\" does not exist%s%s%s", RV_STR_FMT(path),

@@ -5,6 +5,7 @@
 #include "api/access.h"
 #include "api/api_priv.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 
 enum { BEAT_MS = 15000 /* without a message something is sent all the same */ };
@@ -14,6 +15,9 @@ static void ask_more(struct exchange *exchange)
 {
     struct rv_api *api = exchange->api;
     struct rv_call *call = &exchange->call;
+    rv_assert(!exchange->stream_over);
+    rv_assert(exchange->stage == STAGE_ANSWERED);
+    rv_assert(call->kind == RV_CALL_MESSAGES);
     rv_arena_reset(&call->arena);
     call->err = RV_OK;
     call->message = RV_STR_NONE;
@@ -30,6 +34,7 @@ static void ask_more(struct exchange *exchange)
 
 void rv_stream_more(struct exchange *exchange)
 {
+    rv_assert(exchange->streams);
     if (exchange->stream_over || rv_door_left(exchange->conn) ||
         atomic_load(&exchange->api->draining))
         rv_door_end(exchange->conn, true);
@@ -40,6 +45,8 @@ void rv_stream_more(struct exchange *exchange)
 static void place_note(struct exchange *exchange)
 {
     const struct rv_call_messages *messages = &exchange->call.u.messages;
+    rv_assert(exchange->call.kind == RV_CALL_MESSAGES);
+    rv_assert(messages->count <= messages->limit);
     if (messages->count > 0)
         exchange->stream_after = messages->rows[messages->count - 1].number;
     exchange->stream_over = messages->over;
@@ -80,6 +87,8 @@ void rv_stream_finished(struct exchange *exchange, bool revoked)
 {
     struct rv_call *call = &exchange->call;
     struct rv_buf *body = &exchange->answer.body;
+    rv_assert(exchange->streams);
+    rv_assert(exchange->stage == STAGE_ANSWERED);
     rv_buf_reset(body);
     if (!revoked && call->err == RV_OK) {
         exchange->route->render(&exchange->answer, call);
@@ -99,6 +108,9 @@ void rv_stream_finished(struct exchange *exchange, bool revoked)
 void rv_stream_begin(struct exchange *exchange)
 {
     static const struct rv_door_field fresh = {"Cache-Control", {"no-store", 8}};
+    rv_assert(!exchange->streams);
+    rv_assert(exchange->route->way == RV_WAY_STREAM);
+    rv_assert(exchange->answer.status == 200);
     exchange->streams = true;
     exchange->stream_task = exchange->call.u.messages.task;
     exchange->stream_after = exchange->call.u.messages.after;

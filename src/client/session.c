@@ -160,6 +160,9 @@ static void buf_slim(struct rv_buf *buf)
 
 void rv_session_release(struct rv_session *session, rv_place place)
 {
+    rv_assert(place < session->slot_count);
+    rv_assert(session->free.count < session->slot_count);
+    rv_assert(session->hashes[place] != 0);
     struct session_slot *slot = &session->slots[place];
     rv_assert(slot->state != SLOT_FREE);
     session->remembered[session->remembered_next] = session->hashes[place];
@@ -175,6 +178,8 @@ void rv_session_release(struct rv_session *session, rv_place place)
 void rv_session_news(struct rv_session *session, rv_place place, unsigned news)
 {
     struct session_slot *slot = &session->slots[place];
+    rv_assert(slot->state != SLOT_FREE);
+    rv_assert(slot->listed || session->news.count < session->slot_count);
     slot->news |= news;
     if (!slot->listed) {
         slot->listed = true;
@@ -184,6 +189,7 @@ void rv_session_news(struct rv_session *session, rv_place place, unsigned news)
 
 static void slot_expire(struct rv_session *session, rv_place place)
 {
+    rv_assert(session->slots[place].state == SLOT_OPEN);
     const struct rv_held_attempt *attempt = &session->slots[place].attempt;
     rv_session_log(
         session, RV_LOG_WARNING, "task %.*s, step %.*s, attempt %lld failed: %s",
@@ -209,6 +215,7 @@ static void waiting_prune(struct rv_session *session, int64_t now)
     uint32_t kept = 0;
     for (uint32_t i = 0; i < session->waiting.count; i++) {
         rv_place place = session->waiting.at[i];
+        rv_assert(session->slots[place].state == SLOT_ANSWERED);
         if (now < rv_held_stop_at(&session->slots[place].attempt)) {
             session->waiting.at[kept++] = place;
             continue;
@@ -251,6 +258,8 @@ bool rv_session_next_news(struct rv_session *session, int64_t now, rv_place *ret
     timers_run(session, now);
     while (session->news.count > 0) {
         rv_place place = session->news.at[0];
+        rv_assert(place < session->slot_count);
+        rv_assert(session->slots[place].listed);
         session->news.count--;
         memmove(session->news.at, session->news.at + 1,
                 session->news.count * sizeof *session->news.at);
@@ -269,6 +278,9 @@ bool rv_session_next_news(struct rv_session *session, int64_t now, rv_place *ret
 
 uint32_t rv_session_open(const struct rv_session *session)
 {
+    rv_assert(session->free.count <= session->slot_count);
+    rv_assert(session->waiting.count + session->sent.count <=
+              session->slot_count - session->free.count);
     return session->slot_count - session->free.count - session->waiting.count - session->sent.count;
 }
 
@@ -344,6 +356,8 @@ void rv_session_answer(struct rv_session *session, rv_place place)
         rv_session_release(session, place);
         return;
     }
+    rv_assert(slot->state == SLOT_OPEN);
+    rv_assert(session->waiting.count < session->slot_count);
     slot->state = SLOT_ANSWERED;
     places_add(&session->waiting, place);
 }
@@ -433,6 +447,7 @@ static bool lane_send(struct rv_session *session, enum rv_lane lane, int64_t now
 {
     static const char *const paths[RV_LANE_COUNT] = {NULL, "/v1/replies", "/v1/leases"};
     struct lane *l = &session->lanes[lane];
+    rv_assert(!l->busy);
     l->busy = true;
     l->sent_at = now;
     if (l->body.failed != RV_OK) {
@@ -460,10 +475,12 @@ static bool fetch_wanted(struct rv_session *session, uint32_t leaving)
 static void fetch_begin(struct rv_session *session, enum rv_lane lane, uint32_t leaving)
 {
     struct fetch *fetch = &session->fetch;
+    rv_assert(fetch->state != FETCH_UNDER_WAY);
     if (fetch->state == FETCH_NONE) {
         /* A repeated fetch keeps its id and its size, so that the server gives the same again. */
         rv_session_id(&session->prng, fetch->id);
         uint32_t held = session->slot_count - session->free.count - leaving;
+        rv_assert(held < session->options.max);
         fetch->max = session->options.max - held;
         if (fetch->max > RV_POLL_REQUESTS_MAX)
             fetch->max = RV_POLL_REQUESTS_MAX;
@@ -477,9 +494,12 @@ static void replies_gather(struct rv_session *session, int64_t now)
 {
     uint32_t kept = 0;
     size_t bytes = 0;
+    rv_assert(session->sent.count == 0);
+    rv_assert(session->items_max > 0);
     for (uint32_t i = 0; i < session->waiting.count; i++) {
         rv_place place = session->waiting.at[i];
         struct session_slot *slot = &session->slots[place];
+        rv_assert(slot->state == SLOT_ANSWERED);
         rv_assert(now < rv_held_stop_at(&slot->attempt)); /* timers_run has just seen to it */
         bool fits = session->sent.count == 0 || bytes + slot->reply.len < RV_BODY_BYTES_MAX / 2;
         if (session->sent.count < session->items_max && fits) {
@@ -498,6 +518,7 @@ static bool call_replies(struct rv_session *session, int64_t now, struct rv_sess
     if (session->waiting.count == 0 || !lane_ready(session, RV_LANE_REPLY, now))
         return false;
     replies_gather(session, now);
+    rv_assert(session->sent.count > 0);
     bool with_next = !session->alone && fetch_wanted(session, session->sent.count);
     if (with_next)
         fetch_begin(session, RV_LANE_REPLY, session->sent.count);
@@ -582,11 +603,14 @@ static void lane_undo(struct rv_session *session, enum rv_lane lane)
         return;
     /* The oldest go first again. */
     struct places *waiting = &session->waiting;
+    rv_assert(waiting->count + session->sent.count <= session->slot_count);
     memmove(waiting->at + session->sent.count, waiting->at, waiting->count * sizeof *waiting->at);
     memcpy(waiting->at, session->sent.at, session->sent.count * sizeof *waiting->at);
     waiting->count += session->sent.count;
-    for (uint32_t i = 0; i < session->sent.count; i++)
+    for (uint32_t i = 0; i < session->sent.count; i++) {
+        rv_assert(session->slots[session->sent.at[i]].state == SLOT_SENT);
         session->slots[session->sent.at[i]].state = SLOT_ANSWERED;
+    }
     session->sent.count = 0;
     session->timers_at = 0; /* nobody watched their deadlines while they were under way */
 }
@@ -641,6 +665,7 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     uint32_t items = session->sent.count;
     bool fetched = session->fetch.state == FETCH_UNDER_WAY && session->fetch.lane == lane;
     struct rv_str why;
+    rv_assert(l->busy);
     bool problem = rv_wire_problem(session, body, &why);
     bool ours = problem || status == 413; /* 413: of a proxy, too */
     bool credentials = status == 401 || status == 403;

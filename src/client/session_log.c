@@ -1,6 +1,8 @@
 /* What the session reports: the server's refusals and absences, with their cures. */
 #include "client/session_priv.h"
 
+#include "base/assert.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -19,6 +21,7 @@ void rv_session_log(const struct rv_session *session, enum rv_log_level level, c
 
 void rv_session_log_lost(const struct rv_session *session, const char *why, unsigned failures)
 {
+    rv_assert(failures > 0);
     rv_session_log(session, RV_LOG_WARNING,
                    "no response from the server (%s), consecutive failure %u; the client retries",
                    why, failures);
@@ -35,6 +38,7 @@ void rv_session_log_postponed(const struct rv_session *session, int status, stru
 
 void rv_session_log_stranger(const struct rv_session *session, int status, unsigned failures)
 {
+    rv_assert(failures > 0);
     static const char cure[] = "set REEVE_URL to the address that \"reeve serve\" prints";
     struct rv_str server = session->server;
     if (status == 200)
@@ -61,6 +65,8 @@ static const char *cure_of(int status)
 
 void rv_session_log_refused(const struct rv_session *session, int status, struct rv_str why)
 {
+    rv_assert(status >= 400);
+    rv_assert(status < 500);
     rv_session_log(session, RV_LOG_ERROR, "the server refused the request: %d %.*s%s", status,
                    RV_STR_FMT(why), cure_of(status));
 }

@@ -55,6 +55,8 @@ void rv_wire_leave(struct rv_session *session, struct rv_buf *body)
 
 void rv_wire_replies(struct rv_session *session, struct rv_buf *body, bool with_next)
 {
+    rv_assert(session->sent.count > 0);
+    rv_assert(!with_next || session->fetch.state == FETCH_UNDER_WAY);
     rv_buf_reset(body);
     rv_buf_lit(body, "{\"replies\":[");
     for (uint32_t i = 0; i < session->sent.count; i++) {
@@ -75,6 +77,7 @@ void rv_wire_replies(struct rv_session *session, struct rv_buf *body, bool with_
 
 void rv_wire_leases(struct rv_session *session, struct rv_buf *body)
 {
+    rv_assert(session->leased.count > 0);
     rv_buf_reset(body);
     rv_buf_lit(body, "{\"leases\":[");
     for (uint32_t i = 0; i < session->leased.count; i++) {
@@ -281,7 +284,10 @@ static enum rv_err request_take(struct rv_session *session, int64_t base, int64_
     if (session->free.count == 0)
         return RV_ERR_LIMIT;
     rv_place place = session->free.at[session->free.count - 1];
+    rv_assert(place < session->slot_count);
     struct session_slot *slot = &session->slots[place];
+    rv_assert(slot->state == SLOT_FREE);
+    rv_assert(session->hashes[place] == 0);
     if (!slot_fill(slot, request)) {
         rv_session_log(
             session, RV_LOG_ERROR, "the server sent an invalid request for step %.*s: %s",
@@ -290,6 +296,7 @@ static enum rv_err request_take(struct rv_session *session, int64_t base, int64_
     }
     session->free.count--;
     session->hashes[place] = token_hash(token);
+    rv_assert(session->hashes[place] != 0);
     slot->state = SLOT_OPEN;
     slot->ended = false;
     slot->renewing = false;
@@ -372,6 +379,8 @@ static void result_read(struct rv_session *session, rv_place place, int64_t now,
                         const struct rv_json *result)
 {
     struct session_slot *slot = &session->slots[place];
+    rv_assert(slot->state == SLOT_SENT);
+    rv_assert(session->waiting.count < session->slot_count);
     int64_t status = member_int(result, RV_STR("status"), 503);
     if (status >= 500) {
         slot->state = SLOT_ANSWERED;
@@ -416,6 +425,8 @@ static void lease_read(struct rv_session *session, rv_place place, int64_t sent_
                        const struct rv_json *result)
 {
     struct session_slot *slot = &session->slots[place];
+    rv_assert(slot->state != SLOT_FREE);
+    rv_assert(slot->state != SLOT_LATE);
     const struct rv_json *cancel = MEMBER(result, "cancel");
     /* Once it is answered only its time matters: its reply may have to be sent again. */
     bool open = slot->state == SLOT_OPEN;

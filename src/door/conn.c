@@ -22,6 +22,9 @@ static void host_over(struct rv_door_conn *conn, void **request, bool begun)
 
 enum rv_err conn_open(struct rv_door *door, int fd, bool plain, struct rv_door_conn **ret_conn)
 {
+    rv_assert(fd >= 0);
+    rv_assert(!door->closing);
+    rv_assert(door->counts.open <= door->options.connections_max);
     struct rv_door_conn *conn = calloc(1, sizeof *conn);
     if (conn == NULL)
         return RV_ERR_MEMORY;
@@ -52,6 +55,10 @@ enum rv_err conn_open(struct rv_door *door, int fd, bool plain, struct rv_door_c
 
 void conn_free(struct rv_door_conn *conn)
 {
+    rv_assert(!conn->queued);
+    rv_assert(!conn->shaking);
+    rv_assert(conn->first == NULL);
+    rv_assert(conn->due.place == 0);
     tls_free(conn);
     rv_http_reader_done(&conn->reader);
     rv_buf_done(&conn->rest);
@@ -74,6 +81,10 @@ void conn_cut(struct rv_door_conn *conn)
         return;
     }
     bool lingers = conn->state == CONN_LINGER;
+    rv_assert(door->counts.open > 0);
+    rv_assert(!lingers || door->counts.told > 0);
+    rv_assert(conn->before == NULL ? door->all == conn : conn->before->after == conn);
+    rv_assert(conn->after == NULL || conn->after->before == conn);
     conn->state = CONN_DEAD;
     shake_left(conn);
     door->counts.told -= lingers;
@@ -99,6 +110,7 @@ void conn_leave(struct rv_door_conn *conn, bool broken)
 {
     const struct rv_door_host *host = &conn->door->options.host;
     bool news = !conn->left;
+    rv_assert(conn->state != CONN_DEAD);
     conn->readable = true;
     conn->left = true;
     conn->broken = conn->broken || broken;
@@ -121,6 +133,8 @@ void conn_refuse(struct rv_door_conn *conn, int status, const char *detail)
     const struct rv_door_host *host = &conn->door->options.host;
     static const struct rv_door_field later = {"Retry-After", {"1", 1}};
     struct rv_buf body;
+    rv_assert(conn->state == CONN_READ);
+    rv_assert(status >= 400);
     rv_buf_init(&body, DOOR_SMALL_BYTES);
     host_over(conn, &conn->request, false);
     host->problem(host->self, conn, status, detail, &body);
@@ -180,6 +194,9 @@ void rv_door_answer(struct rv_door_conn *conn, const struct rv_door_answer *answ
     bool close = answer->close || conn->close || early;
     rv_assert(!answer->open || !conn->spare);
     rv_assert(conn->state == CONN_READ || conn->state == CONN_WAIT);
+    rv_assert(!answer->open || answer->owner != NULL);
+    rv_assert(!answer->open || answer->body == NULL);
+    rv_assert(conn->open_owner == NULL);
     bool joins = answer->owner == NULL && !answer->open;
     struct door_piece *piece = joins ? queue_join(conn) : queue_add(conn);
     if (piece == NULL) {
@@ -213,6 +230,8 @@ void rv_door_add(struct rv_door_conn *conn, struct rv_buf *bytes)
 {
     if (conn->state != CONN_OPEN)
         return; /* the answer to a HEAD */
+    rv_assert(bytes->len > 0);
+    rv_assert(conn->open_owner != NULL);
     struct door_piece *piece = queue_add(conn);
     conn->more_told = false;
     door_push(conn);
@@ -232,6 +251,8 @@ void rv_door_add(struct rv_door_conn *conn, struct rv_buf *bytes)
 
 void rv_door_end(struct rv_door_conn *conn, bool whole)
 {
+    rv_assert(conn->state != CONN_DEAD);
+    rv_assert(!whole || conn->state == CONN_OPEN);
     struct door_piece *piece = whole ? queue_add(conn) : NULL;
     conn->more_told = false;
     door_push(conn);
@@ -249,6 +270,7 @@ void rv_door_end(struct rv_door_conn *conn, bool whole)
 
 void rv_door_drop(struct rv_door_conn *conn, void *owner)
 {
+    rv_assert(conn->state == CONN_READ || conn->state == CONN_WAIT);
     conn->request = owner;
     conn->answered = true;
     conn->state = CONN_CLOSE;
@@ -263,6 +285,9 @@ static void head_come(struct rv_door_conn *conn)
     const struct rv_door_host *host = &conn->door->options.host;
     const struct rv_http_request *request = &conn->reader.request;
     bool expects = request->expects;
+    rv_assert(conn->state == CONN_READ);
+    rv_assert(conn->request == NULL);
+    rv_assert(!conn->body_next);
     conn->minor = request->minor;
     conn->close = request->close || conn->spare;
     conn->head_only = rv_str_is(request->method, "HEAD");
@@ -287,6 +312,9 @@ static void head_come(struct rv_door_conn *conn)
 static void end_come(struct rv_door_conn *conn)
 {
     const struct rv_door_host *host = &conn->door->options.host;
+    rv_assert(conn->state == CONN_READ);
+    rv_assert(conn->body_next);
+    rv_assert(conn->request != NULL || conn->answered);
     rv_http_reader_next(&conn->reader);
     conn->body_next = false;
     limits_debt_begin(conn, DEBT_NONE);
@@ -317,6 +345,7 @@ static size_t conn_feed(struct rv_door_conn *conn, struct rv_str input)
     while (feed_goes_on(conn, event)) {
         size_t taken;
         event = rv_http_reader_feed(&conn->reader, in, &taken);
+        rv_assert(taken <= in.len);
         in = (struct rv_str){in.at + taken, in.len - taken};
         switch (event) {
         case RV_HTTP_MORE:
@@ -325,6 +354,8 @@ static size_t conn_feed(struct rv_door_conn *conn, struct rv_str input)
             head_come(conn);
             break;
         case RV_HTTP_BODY:
+            rv_assert(conn->body_next);
+            rv_assert(conn->request != NULL);
             host->body(host->self, conn->request, conn->reader.piece);
             break;
         case RV_HTTP_END:
@@ -345,6 +376,8 @@ static void rest_keep(struct rv_door_conn *conn, struct rv_str input)
     bool wanted = conn->state == CONN_READ || conn->state == CONN_WAIT || conn->state == CONN_OPEN;
     if (!wanted || input.len == 0)
         return;
+    rv_assert(conn->rest.len == 0);
+    rv_assert(conn->rest_at == 0);
     rv_buf_add_str(&conn->rest, input);
     conn->broken = conn->broken || conn->rest.failed != RV_OK;
 }
@@ -359,6 +392,7 @@ static void rest_feed(struct rv_door_conn *conn)
     struct rv_str rest = rv_buf_str(&conn->rest);
     size_t at = conn->rest_at;
     conn->rest_at += conn_feed(conn, (struct rv_str){rest.at + at, rest.len - at});
+    rv_assert(conn->rest_at <= conn->rest.len);
     if (rest_there(conn))
         return;
     rv_buf_done(&conn->rest);
@@ -369,6 +403,7 @@ static void rest_feed(struct rv_door_conn *conn)
 /* The peer sends nothing more; what it has asked is answered. */
 static void input_end(struct rv_door_conn *conn)
 {
+    rv_assert(conn->state == CONN_READ);
     conn->left = true;
     conn->readable = false;
     host_over(conn, &conn->request, false);
@@ -386,6 +421,7 @@ static size_t read_room(const struct rv_door_conn *conn)
 /* Bytes that came; 0: none for now. */
 static size_t input_read(struct rv_door_conn *conn, size_t max)
 {
+    rv_assert(max <= DOOR_READ_BYTES);
     ssize_t got = conn->readable ? wire_read(conn, conn->door->input, max) : -1;
     if (!conn->readable || (got < 0 && errno == EINTR))
         return 0;
@@ -419,6 +455,8 @@ static bool input_take(struct rv_door_conn *conn, size_t *turn)
  * sends: so the peer is left time to read it, and what it sends is thrown away. */
 static void conn_finish(struct rv_door_conn *conn)
 {
+    rv_assert(conn->state == CONN_CLOSE);
+    rv_assert(conn->unsent == 0);
     bool unread = conn->unread || conn->readable || rest_there(conn);
     if (conn->tls != NULL)
         tls_bye(conn);
@@ -434,6 +472,8 @@ static void conn_finish(struct rv_door_conn *conn)
 
 static void linger_read(struct rv_door_conn *conn)
 {
+    rv_assert(conn->state == CONN_LINGER);
+    rv_assert(conn->first == NULL);
     for (int turn = 0; turn < DOOR_TURN_BYTES / DOOR_READ_BYTES && conn->readable; turn++) {
         ssize_t got = recv(conn->fd, conn->door->input, DOOR_READ_BYTES, 0);
         conn->taken += got > 0 ? (size_t)got : 0;
@@ -454,6 +494,7 @@ static bool open_goes_on(struct rv_door_conn *conn)
     const struct rv_door_host *host = &conn->door->options.host;
     if (conn->state != CONN_OPEN || conn->first != NULL || conn->more_told)
         return false;
+    rv_assert(conn->open_owner != NULL);
     conn->more_told = true;
     host->more(host->self, conn->open_owner);
     return !conn->more_told;

@@ -2,6 +2,7 @@
  * all are taken, those that rest make room, but none whose request is there. One descriptor is kept
  * in reserve: clients come in by it one at a time, for one request each, so that whoever asks
  * whether the server lives gets an answer. */
+#include "base/assert.h"
 #include "base/os/log.h"
 #include "door/door_priv.h"
 
@@ -63,6 +64,7 @@ static void listener_set(struct door_listener *listener)
 enum rv_err gate_open(struct rv_door *door)
 {
     struct rv_door_options *options = &door->options;
+    rv_assert(options->connections_max > 0);
     if (options->address_max == 0)
         options->address_max = options->connections_max - options->connections_max / ADDRESS_PARTS;
     for (size_t i = 0; i < door->listeners_count; i++)
@@ -146,6 +148,7 @@ void rv_door_peer(const struct rv_door_conn *conn, char ret_text[static RV_DOOR_
 static bool address_enter(struct rv_door_conn *conn)
 {
     struct rv_door *door = conn->door;
+    rv_assert(!conn->counted);
     if (!gate_peer_counts(conn))
         return true;
     uint64_t key = gate_peer_key(conn);
@@ -164,6 +167,8 @@ static void address_leave(const struct rv_door_conn *conn)
 {
     uint64_t key = conn->counted ? gate_peer_key(conn) : 0;
     uint64_t *count = conn->counted ? rv_map_find(&conn->door->addresses, key, 0) : NULL;
+    rv_assert(count != NULL || !conn->counted);
+    rv_assert(count == NULL || *count > 0);
     if (count != NULL && --*count == 0)
         (void)rv_map_remove(&conn->door->addresses, key, 0);
 }
@@ -172,6 +177,7 @@ static void rested_forget(struct rv_door *door, const struct rv_door_conn *conn)
 {
     struct rv_door_conn **all = door->rested;
     size_t at = 0;
+    rv_assert(door->rested_count <= GATE_RESTED_MAX);
     while (at < door->rested_count && all[at] != conn)
         at++;
     if (at == door->rested_count)
@@ -182,6 +188,7 @@ static void rested_forget(struct rv_door *door, const struct rv_door_conn *conn)
 
 void gate_left(struct rv_door *door, const struct rv_door_conn *conn)
 {
+    rv_assert(conn->state == CONN_DEAD);
     address_leave(conn);
     rested_forget(door, conn);
     if (conn->spare)
@@ -247,6 +254,7 @@ static void rested_add(struct rv_door *door, struct rv_door_conn *conn)
 {
     struct rv_door_conn **all = door->rested;
     size_t count = door->rested_count, at = 0, end = count;
+    rv_assert(count <= GATE_RESTED_MAX);
     while (at < end) {
         size_t middle = (at + end) / 2;
         if (rests_more(conn, all[middle]))
@@ -276,6 +284,7 @@ static bool rested_evict(struct rv_door *door)
     }
     while (door->rested_count > 0) {
         struct rv_door_conn *conn = door->rested[--door->rested_count];
+        rv_assert(conn->state != CONN_DEAD);
         if (rest_rank(conn) < 0)
             continue;
         conn->readable = true; /* its event may be one of those that are yet to be looked at */
@@ -306,6 +315,8 @@ static bool accept_one(struct rv_door *door, const struct door_listener *listene
     struct sockaddr_storage from = {.ss_family = AF_UNSPEC};
     socklen_t len = sizeof from;
     const int flags = SOCK_NONBLOCK | SOCK_CLOEXEC;
+    rv_assert(door->listens);
+    rv_assert(!door->deaf);
     if (door->counts.open >= door->options.connections_max && !anybody_waits(listener))
         return false;
     while (door->counts.open >= door->options.connections_max && rested_evict(door))
@@ -341,6 +352,7 @@ static bool accept_one(struct rv_door *door, const struct door_listener *listene
 
 void gate_accept(struct rv_door *door, struct door_listener *listener)
 {
+    rv_assert(listener->watch == WATCH_LISTENER);
     for (int i = 0; i < ACCEPTS_MAX && door->listens; i++)
         if (!accept_one(door, listener))
             return;

@@ -2,6 +2,7 @@
  * head, a body, the reading of an answer); single bytes from a slow client do not restart it. When
  * a deadline moves later, its entry in the heap stays and is checked when its old time comes, so a
  * busy connection does not change the heap. */
+#include "base/assert.h"
 #include "door/door_priv.h"
 
 enum { LINGER_MS = 2000, SPARE_MS = 200, TAKEN_BYTES = 64 * 1024 };
@@ -38,6 +39,8 @@ static int64_t debt_ms(const struct rv_door_conn *conn)
 static int64_t deadline(const struct rv_door_conn *conn)
 {
     int64_t ms = debt_ms(conn);
+    rv_assert(ms > 0);
+    rv_assert(conn->since <= conn->door->now);
     return ms == INT64_MAX ? INT64_MAX : conn->since + ms;
 }
 
@@ -83,10 +86,13 @@ void limits_debt_settle(struct rv_door_conn *conn)
     int64_t at = deadline(conn);
     if (at != INT64_MAX && (conn->due.place == 0 || at < conn->due.at))
         rv_due_set(&conn->door->dues, &conn->due, at);
+    rv_assert(at == INT64_MAX || conn->due.place != 0);
+    rv_assert(at == INT64_MAX || conn->due.at <= at);
 }
 
 static void debt_fail(struct rv_door_conn *conn)
 {
+    rv_assert(conn->debt != DEBT_NONE);
     if (conn->debt == DEBT_HEAD)
         conn_refuse(conn, 408, "the head of the request did not arrive in time");
     else if (conn->debt == DEBT_BODY)
@@ -100,6 +106,8 @@ void limits_debts_collect(struct rv_door *door)
     struct rv_due *due;
     while ((due = rv_dues_first(&door->dues)) != NULL && due->at <= door->now) {
         struct rv_door_conn *conn = due->owner;
+        rv_assert(due == &conn->due);
+        rv_assert(conn->state != CONN_DEAD);
         int64_t at = deadline(conn);
         rv_due_clear(&door->dues, due);
         if (at > door->now && at != INT64_MAX)

@@ -1,5 +1,7 @@
 #include "door/listen.h"
 
+#include "base/assert.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -66,6 +68,7 @@ static enum rv_err address_parse(struct rv_str text, struct address *ret)
         !port_read((struct rv_str){colon + 1, (size_t)(text.at + text.len - colon - 1)}, &port))
         return RV_ERR_INVALID;
     size_t host_len = (size_t)(colon - text.at);
+    rv_assert(host_len < sizeof host);
     bool six = host_len > 2 && text.at[0] == '[' && colon[-1] == ']';
     memcpy(host, text.at + six, host_len - 2 * (size_t)six);
     host[host_len - 2 * (size_t)six] = '\0';
@@ -139,6 +142,7 @@ static bool path_stale(const struct address *address)
 /* Its owner and group may connect. */
 static bool path_bind(int fd, const struct address *address)
 {
+    rv_assert(address->at.ss_family == AF_UNIX);
     const struct sockaddr *at = (const struct sockaddr *)&address->at;
     const char *path = ((const struct sockaddr_un *)&address->at)->sun_path;
     bool bound = bind(fd, at, address->len) == 0;
@@ -167,6 +171,7 @@ enum rv_err rv_door_listen(struct rv_str text, int *ret_fd)
     enum rv_err err = address_parse(text, &address);
     if (err != RV_OK)
         return err;
+    rv_assert(address.len > 0);
     int fd = socket(address.at.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return RV_ERR_IO;

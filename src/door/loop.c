@@ -26,6 +26,9 @@ enum {
 
 void conn_list_add(struct conn_list *list, struct rv_door_conn *conn)
 {
+    rv_assert(!conn->queued);
+    rv_assert(conn->state != CONN_DEAD);
+    rv_assert((list->first == NULL) == (list->last == NULL));
     conn->queued = true;
     conn->run_next = NULL;
     if (list->last != NULL)
@@ -40,6 +43,8 @@ struct rv_door_conn *conn_list_take(struct conn_list *list)
     struct rv_door_conn *conn = list->first;
     if (conn == NULL)
         return NULL;
+    rv_assert(conn->queued);
+    rv_assert(conn->run_next != NULL || list->last == conn);
     list->first = conn->run_next;
     if (list->first == NULL)
         list->last = NULL;
@@ -63,6 +68,7 @@ static void dead_free(struct rv_door *door)
     struct rv_door_conn *kept = NULL;
     while (door->dead != NULL) {
         struct rv_door_conn *conn = door->dead;
+        rv_assert(conn->state == CONN_DEAD);
         door->dead = conn->after;
         if (!conn->queued) {
             conn_free(conn);
@@ -79,6 +85,7 @@ void rv_door_run(struct rv_door *door)
 {
     struct conn_list list = door->run;
     struct rv_door_conn *conn;
+    rv_assert(!door->closing);
     door->run = (struct conn_list){NULL, NULL};
     while ((conn = conn_list_take(&list)) != NULL)
         conn_run(conn);
@@ -101,6 +108,7 @@ void rv_door_arrived(struct rv_door *door)
 
 static void conn_happens(struct rv_door_conn *conn, uint32_t events)
 {
+    rv_assert(conn->watch == WATCH_CONN);
     if (conn->state == CONN_DEAD)
         return;
     if (events & (EPOLLIN | EPOLLRDHUP))
@@ -157,6 +165,7 @@ static void certificate_renew(struct rv_door *door)
 
 void rv_door_renew(struct rv_door *door, struct rv_door_tls *tls)
 {
+    rv_assert(tls != NULL);
     rv_door_tls_free(atomic_exchange(&door->tls_next, tls));
     rv_door_wake(door);
 }
@@ -176,6 +185,8 @@ static int events_look(struct rv_door *door, struct epoll_event *ret_events)
 
 static int events_await(struct rv_door *door, struct epoll_event *ret_events, int64_t most)
 {
+    rv_assert(!atomic_load(&door->sleeps));
+    rv_assert(most >= 0);
     atomic_store(&door->sleeps, true);
     if (atomic_load(&door->woken))
         most = 0;
@@ -194,6 +205,7 @@ void rv_door_wait(struct rv_door *door, int64_t wait_ms)
     if (most != 0)
         rv_spin_end(&door->spin, rv_clock_mono_us());
     rv_assert(count >= 0 || errno == EINTR);
+    rv_assert(count <= EVENTS_MAX);
     atomic_store(&door->woken, false);
     clock_look(door);
     certificate_renew(door);
@@ -259,9 +271,11 @@ static void limits_default(struct rv_door_limits *limits)
         {&limits->head_ms, HEAD_MS},           {&limits->body_ms, BODY_MS},
         {&limits->write_ms, WRITE_MS},
     };
-    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (*all[i].limit == 0)
             *all[i].limit = all[i].otherwise;
+        rv_assert(*all[i].limit > 0);
+    }
 }
 
 static enum rv_err epoll_open(struct rv_door *door)
@@ -277,8 +291,17 @@ static enum rv_err epoll_open(struct rv_door *door)
                                                                                  : RV_ERR_IO;
 }
 
+static enum rv_err parts_open(struct rv_door *door)
+{
+    RV_TRY(epoll_open(door));
+    clock_look(door);
+    return gate_open(door);
+}
+
 enum rv_err rv_door_open(const struct rv_door_options *options, struct rv_door **ret_door)
 {
+    rv_assert(options->sockets_count <= RV_DOOR_SOCKETS_MAX);
+    rv_assert(options->body_max >= 0);
     struct rv_door *door = calloc(1, sizeof *door);
     if (door == NULL) {
         for (size_t i = 0; i < options->sockets_count; i++)
@@ -300,10 +323,7 @@ enum rv_err rv_door_open(const struct rv_door_options *options, struct rv_door *
     for (size_t i = 0; i < options->sockets_count; i++)
         door->listeners[i] = (struct door_listener){WATCH_LISTENER, options->sockets[i], false};
     door->listeners_count = options->sockets_count;
-    enum rv_err err = epoll_open(door);
-    clock_look(door);
-    if (err == RV_OK)
-        err = gate_open(door);
+    enum rv_err err = parts_open(door);
     if (err != RV_OK) {
         rv_door_close(door);
         return err;
@@ -314,16 +334,25 @@ enum rv_err rv_door_open(const struct rv_door_options *options, struct rv_door *
 
 void rv_door_close(struct rv_door *door)
 {
+    rv_assert(!door->closing);
     door->closing = true;
     gate_close(door);
     while (door->all != NULL)
         conn_cut(door->all);
+    rv_assert(door->counts.open == 0);
+    rv_assert(door->counts.busy == 0);
+    rv_assert(door->counts.told == 0);
+    rv_assert(door->answers_bytes == 0);
+    rv_assert(door->shaking_count == 0);
+    rv_assert(door->dues.count == 0);
+    rv_assert(door->addresses.count == 0);
     while (conn_list_take(&door->run) != NULL)
         continue;
     for (int i = 0; i < SHAKES_QUEUES; i++)
         while (conn_list_take(&door->shakes[i]) != NULL)
             continue;
     dead_free(door);
+    rv_assert(door->dead == NULL);
     queue_free(door);
     rv_door_tls_free(atomic_exchange(&door->tls_next, NULL));
     rv_door_tls_free(door->tls);

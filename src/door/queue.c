@@ -19,7 +19,12 @@ struct door_piece *queue_add(struct rv_door_conn *conn)
 {
     struct rv_door *door = conn->door;
     struct door_piece *piece = door->pieces;
+    rv_assert(conn->state != CONN_DEAD);
+    rv_assert((conn->first == NULL) == (conn->last == NULL));
+    rv_assert((piece == NULL) == (door->pieces_count == 0));
     if (piece != NULL) {
+        rv_assert(queue_bytes(piece) == 0);
+        rv_assert(piece->owner == NULL);
         door->pieces = piece->next;
         door->pieces_count--;
     } else {
@@ -53,11 +58,14 @@ size_t queue_bytes(const struct door_piece *piece)
 
 void queue_count(struct rv_door_conn *conn, const struct door_piece *piece, size_t before)
 {
+    rv_assert(piece == conn->last);
+    rv_assert(queue_bytes(piece) >= before);
     size_t bytes = queue_bytes(piece) - before;
     if (conn->unsent == 0 && bytes > 0)
         conn->door->counts.busy++;
     conn->unsent += bytes;
     conn->door->answers_bytes += bytes;
+    rv_assert(conn->unsent <= conn->door->answers_bytes);
     if (conn->door->answers_bytes > conn->door->answers_peak)
         conn->door->answers_peak = conn->door->answers_bytes;
 }
@@ -81,6 +89,9 @@ static void memory_return(struct rv_door *door)
 static void bytes_leave(struct rv_door_conn *conn, size_t bytes)
 {
     struct rv_door *door = conn->door;
+    rv_assert(bytes <= conn->unsent);
+    rv_assert(conn->unsent <= door->answers_bytes);
+    rv_assert(conn->unsent == 0 || door->counts.busy > 0);
     conn->unsent -= bytes;
     door->answers_bytes -= bytes;
     if (conn->unsent == 0 && bytes > 0)
@@ -93,6 +104,8 @@ static void piece_end(struct rv_door_conn *conn, bool begun)
     struct rv_door *door = conn->door;
     struct door_piece *piece = conn->first;
     void *owner = piece->owner;
+    rv_assert(piece->next != NULL || conn->last == piece);
+    rv_assert(door->pieces_count <= PIECES_KEPT);
     conn->first = piece->next;
     if (conn->first == NULL)
         conn->last = NULL;
@@ -116,6 +129,7 @@ void queue_drop(struct rv_door_conn *conn)
         bytes_leave(conn, queue_bytes(conn->first) - conn->first->sent);
         piece_end(conn, conn->first->sent > 0);
     }
+    rv_assert(conn->unsent == 0);
 }
 
 void queue_free(struct rv_door *door)
@@ -130,6 +144,7 @@ void queue_free(struct rv_door *door)
 /* The part behind the first `skip` bytes; less to skip remains. */
 static int part_add(struct iovec *iov, int count, struct rv_str part, size_t *skip)
 {
+    rv_assert(count < IOV_MAX_COUNT);
     if (*skip >= part.len) {
         *skip -= part.len;
         return count;
@@ -147,10 +162,12 @@ static int queue_gather(const struct rv_door_conn *conn, struct iovec *iov, size
     for (const struct door_piece *piece = conn->first; piece != NULL && count + 3 <= IOV_MAX_COUNT;
          piece = piece->next) {
         size_t skip = piece->sent;
+        rv_assert(skip <= queue_bytes(piece));
         *ret_bytes += queue_bytes(piece) - skip;
         count = part_add(iov, count, rv_buf_str(&piece->head), &skip);
         count = part_add(iov, count, rv_buf_str(&piece->body), &skip);
         count = part_add(iov, count, piece->tail, &skip);
+        rv_assert(skip == 0);
     }
     return count;
 }
@@ -168,6 +185,7 @@ static void queue_advance(struct rv_door_conn *conn, size_t bytes)
         bytes -= rest;
         piece_end(conn, true);
     }
+    rv_assert(bytes == 0);
 }
 
 bool queue_send(struct rv_door_conn *conn)
@@ -185,6 +203,7 @@ bool queue_send(struct rv_door_conn *conn)
             conn->writable = false;
         if (sent < 0)
             return true;
+        rv_assert((size_t)sent <= bytes);
         conn->taken += (size_t)sent;
         queue_advance(conn, (size_t)sent);
     }

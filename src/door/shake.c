@@ -5,6 +5,7 @@
  * One address must not keep the others out. Its first few handshakes wait in one queue and all more
  * of them, a crowd, in another; the two take turns with those that are under way. Where no place is
  * left, the oldest of a crowd makes room for one that is in none. */
+#include "base/assert.h"
 #include "base/os/clock.h"
 #include "door/door_priv.h"
 
@@ -26,6 +27,7 @@ static uint64_t *address_count(const struct rv_door_conn *conn)
 static void address_enter(struct rv_door_conn *conn)
 {
     struct rv_door *door = conn->door;
+    rv_assert(conn->state == CONN_SHAKE);
     if (!gate_peer_counts(conn))
         return;
     uint64_t key = gate_peer_key(conn);
@@ -38,6 +40,8 @@ static void address_enter(struct rv_door_conn *conn)
 static void address_leave(struct rv_door_conn *conn)
 {
     uint64_t *count = address_count(conn);
+    rv_assert(count != NULL || !conn->shake_counted);
+    rv_assert(count == NULL || *count > 0);
     if (count != NULL && --*count == 0)
         (void)rv_map_remove(&conn->door->shakers, gate_peer_key(conn), 0);
     conn->shake_counted = false;
@@ -54,6 +58,9 @@ static bool is_crowd(const struct rv_door_conn *conn)
 static void shake_enter(struct rv_door_conn *conn)
 {
     struct rv_door *door = conn->door;
+    rv_assert(!conn->shaking);
+    rv_assert(conn->shake_after == NULL);
+    rv_assert(door->shaking_count < SHAKES_MAX);
     conn->shaking = true;
     conn->shake_before = door->shaking_last;
     if (door->shaking_last != NULL)
@@ -68,6 +75,9 @@ static void shake_enter(struct rv_door_conn *conn)
 static void shake_leave(struct rv_door_conn *conn)
 {
     struct rv_door *door = conn->door;
+    rv_assert(door->shaking_count > 0);
+    rv_assert(conn->shake_before != NULL || door->shaking_first == conn);
+    rv_assert(conn->shake_after != NULL || door->shaking_last == conn);
     conn->shaking = false;
     if (conn->shake_before != NULL)
         conn->shake_before->shake_after = conn->shake_after;
@@ -100,6 +110,7 @@ static int64_t place_ms(const struct rv_door *door, bool crowd)
 {
     if (door->shaking_count < SHAKES_MAX)
         return 0;
+    rv_assert(door->shaking_first != NULL);
     int64_t rest_ms = SHAKE_OLD_MS - (door->now - door->shaking_first->since);
     return rest_ms <= 0 || (!crowd && crowd_oldest(door) != NULL) ? 0 : rest_ms;
 }
@@ -138,6 +149,7 @@ static int shake_step(struct rv_door_conn *conn, enum door_shakes queue)
         conn_list_add(&door->shakes[is_crowd(conn) ? SHAKES_CROWD : SHAKES_FEW], conn);
         return 0;
     }
+    rv_assert(queue == SHAKES_FEW || queue == SHAKES_CROWD);
     place_make(door, queue == SHAKES_CROWD);
     shake_enter(conn);
     return tls_begin(conn) == RV_OK ? tls_shake(conn) : -1;
@@ -175,6 +187,8 @@ void shake_run(struct rv_door *door)
             conn_cut(conn);
             continue;
         }
+        rv_assert(conn->state == CONN_SHAKE);
+        rv_assert(conn->tls != NULL);
         shake_left(conn);
         conn->state = CONN_READ;
         door_push(conn);

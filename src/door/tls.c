@@ -140,6 +140,7 @@ static bool hellos_fit(struct door_hellos *seen, const unsigned char *at, size_t
 {
     for (size_t i = 0; i < len; i++) {
         if (seen->record_left == 0) {
+            rv_assert(seen->record_len < sizeof seen->record);
             seen->record[seen->record_len++] = at[i];
             if (seen->record_len < sizeof seen->record)
                 continue;
@@ -154,6 +155,7 @@ static bool hellos_fit(struct door_hellos *seen, const unsigned char *at, size_t
             seen->message_left--;
             continue;
         }
+        rv_assert(seen->message_len < sizeof seen->message);
         seen->message[seen->message_len++] = at[i];
         if (seen->message_len < sizeof seen->message)
             continue;
@@ -190,6 +192,9 @@ static long bytes_watch(BIO *socket, int what, const char *at, size_t max, int u
 
 enum rv_err tls_begin(struct rv_door_conn *conn)
 {
+    rv_assert(conn->tls == NULL);
+    rv_assert(conn->door->tls != NULL);
+    rv_assert(conn->state == CONN_SHAKE);
     SSL *ssl = SSL_new(conn->door->tls->context);
     conn->tls = ssl;
     if (ssl == NULL || SSL_set_fd(ssl, conn->fd) != 1)
@@ -218,6 +223,7 @@ static int error_of(struct rv_door_conn *conn, int result)
 
 int tls_hello_there(const struct rv_door_conn *conn)
 {
+    rv_assert(conn->tls == NULL);
     unsigned char head[SSL3_RT_HEADER_LENGTH + 4]; /* of the record, and of the message in it */
     int there = 0;
     ssize_t got = recv(conn->fd, head, sizeof head, MSG_PEEK);
@@ -239,6 +245,7 @@ int tls_hello_there(const struct rv_door_conn *conn)
 
 int tls_shake(struct rv_door_conn *conn)
 {
+    rv_assert(conn->state == CONN_SHAKE);
     ERR_clear_error();
     int result = SSL_do_handshake(conn->tls);
     if (result != 1)
@@ -275,6 +282,7 @@ ssize_t tls_read(struct rv_door_conn *conn, char *at, size_t max)
 
 ssize_t tls_write(struct rv_door_conn *conn, const char *at, size_t len)
 {
+    rv_assert(len > 0);
     size_t sent;
     ERR_clear_error();
     int result = SSL_write_ex(conn->tls, at, len, &sent);

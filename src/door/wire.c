@@ -1,4 +1,5 @@
 /* Bytes to and from the peer, plain or through TLS. */
+#include "base/assert.h"
 #include "door/door_priv.h"
 
 #include <string.h>
@@ -14,6 +15,7 @@ static ssize_t secure_write(struct rv_door_conn *conn, const struct iovec *iov, 
 {
     char *output = conn->door->output;
     size_t len = 0;
+    rv_assert(count > 0);
     if (count == 1 || iov[0].iov_len >= DOOR_HEAD_BYTES) {
         len = iov[0].iov_len < DOOR_HEAD_BYTES ? iov[0].iov_len : DOOR_HEAD_BYTES;
         return tls_write(conn, iov[0].iov_base, len);
@@ -24,6 +26,7 @@ static ssize_t secure_write(struct rv_door_conn *conn, const struct iovec *iov, 
         memcpy(output + len, iov[i].iov_base, part);
         len += part;
     }
+    rv_assert(len <= DOOR_HEAD_BYTES);
     return tls_write(conn, output, len);
 }
 

@@ -1,4 +1,5 @@
 /* The writer of answers. */
+#include "base/assert.h"
 #include "http/grammar.h"
 #include "http/http.h"
 
@@ -53,6 +54,8 @@ static bool bodiless(int status)
 
 void rv_http_write_head(struct rv_buf *out, const struct rv_http_answer *answer)
 {
+    rv_assert(answer->status <= 599);
+    rv_assert(answer->length <= INT64_MAX);
     rv_buf_lit(out, "HTTP/1.1 ");
     rv_buf_add_int(out, answer->status);
     rv_buf_add_char(out, ' ');
@@ -77,6 +80,7 @@ void rv_http_write_head(struct rv_buf *out, const struct rv_http_answer *answer)
 
 void rv_http_write_field(struct rv_buf *out, const char *name, struct rv_str value)
 {
+    rv_assert(name[0] != '\0');
     if (value.len > 0 && !grammar_all(value, GRAMMAR_VALUE))
         return;
     rv_buf_add_str(out, rv_str_of(name));
@@ -92,6 +96,7 @@ void rv_http_write_end(struct rv_buf *out)
 
 void rv_http_write_chunk(struct rv_buf *out, const void *bytes, size_t len)
 {
+    rv_assert(len > 0);
     rv_buf_printf(out, "%zx\r\n", len);
     rv_buf_add(out, bytes, len);
     rv_buf_lit(out, "\r\n");
@@ -113,6 +118,10 @@ static void civil(int64_t days, int *ret_year, int *ret_month, int *ret_day)
     *ret_day = (int)(of_year - (153 * month + 2) / 5 + 1);
     *ret_month = (int)(month < 10 ? month + 3 : month - 9);
     *ret_year = (int)(era * 400 + year + (*ret_month <= 2));
+    rv_assert(*ret_month >= 1);
+    rv_assert(*ret_month <= 12);
+    rv_assert(*ret_day >= 1);
+    rv_assert(*ret_day <= 31);
 }
 
 void rv_http_date(int64_t seconds, char ret_date[static RV_HTTP_DATE_BYTES])

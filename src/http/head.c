@@ -1,8 +1,12 @@
 /* The lines of a request's head, and how they frame its body (RFC 9112, 3, 5 and 6). */
 #include "http/reader_priv.h"
 
+#include "base/assert.h"
+
 static struct rv_str text_at(const struct rv_http_reader *r, size_t at, size_t len)
 {
+    rv_assert(at <= r->head.len);
+    rv_assert(len <= r->head.len - at);
     return (struct rv_str){r->head.at + at, len};
 }
 
@@ -66,6 +70,9 @@ static bool version_read(struct rv_http_reader *r, struct rv_str version)
 
 bool head_request_line(struct rv_http_reader *r, struct rv_str line)
 {
+    rv_assert(r->state == READER_LINE);
+    rv_assert(r->line_at == 0);
+    rv_assert(line.at == r->head.at);
     const char *first = memchr(line.at, ' ', line.len);
     size_t method_len = first ? (size_t)(first - line.at) : line.len;
     struct rv_str method = {line.at, method_len};
@@ -88,6 +95,7 @@ bool head_request_line(struct rv_http_reader *r, struct rv_str line)
 
 bool head_field_split(struct rv_http_reader *r, struct rv_str line, struct rv_http_field *ret)
 {
+    rv_assert(line.len > 0);
     if (line.at[0] == ' ' || line.at[0] == '\t')
         return reader_refuse(r, 400, "a header line is folded; send each header in one line");
     struct rv_str name = {line.at, grammar_token(line)};
@@ -221,6 +229,8 @@ static bool head_end(struct rv_http_reader *r)
 
 bool head_field(struct rv_http_reader *r, struct rv_str line)
 {
+    rv_assert(r->state == READER_FIELD);
+    rv_assert(r->fields_count <= RV_HTTP_FIELDS_MAX);
     if (line.len == 0)
         return head_end(r);
     if (r->fields_count == RV_HTTP_FIELDS_MAX)
@@ -236,6 +246,9 @@ void head_give(struct rv_http_reader *r)
 {
     struct rv_http_request *request = &r->request;
     const struct rv_http_field *host = r->has_authority ? &r->authority : &r->host;
+    rv_assert(r->state == READER_HEAD_DONE);
+    rv_assert(request->length >= 0);
+    rv_assert(request->length <= r->body_max);
     request->method = text_at(r, 0, r->method_len);
     request->target = text_at(r, r->target_at, r->target_len);
     request->host = host->value_len ? text_at(r, host->value_at, host->value_len) : RV_STR_NONE;

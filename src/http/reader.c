@@ -17,6 +17,7 @@ bool reader_refuse(struct rv_http_reader *r, int status, const char *detail)
 
 void rv_http_reader_init(struct rv_http_reader *r, int64_t body_max)
 {
+    rv_assert(body_max >= 0);
     *r = (struct rv_http_reader){.body_max = body_max};
     rv_buf_init(&r->head, HEAD_BYTES_MAX);
 }
@@ -61,6 +62,8 @@ struct head_line {
 static bool line_gather(struct rv_http_reader *r, struct rv_str *in, size_t bytes_max,
                         struct rv_http_refusal longer, struct head_line *ret)
 {
+    rv_assert(r->line_at <= r->head.len);
+    rv_assert(r->head.len - r->line_at < bytes_max + 2);
     size_t room = bytes_max + 2 - (r->head.len - r->line_at);
     size_t len = in->len < room ? in->len : room;
     const char *end = len ? memchr(in->at, '\n', len) : NULL;
@@ -136,6 +139,8 @@ static bool head_feed(struct rv_http_reader *r, struct rv_str *in)
 
 static bool body_feed(struct rv_http_reader *r, struct rv_str *in)
 {
+    rv_assert(r->rest > 0);
+    rv_assert(in->len > 0);
     size_t len = in->len < r->rest ? in->len : (size_t)r->rest;
     r->piece = (struct rv_str){in->at, len};
     r->rest -= len;
@@ -163,6 +168,7 @@ static bool chunk_begin(struct rv_http_reader *r, struct rv_str line)
     r->extra_bytes += rest.len;
     if (r->extra_bytes > RV_HTTP_CHUNK_EXTRA_BYTES_MAX)
         return reader_refuse(r, 400, "the chunk extensions exceed 16 KiB in total");
+    rv_assert(r->body_bytes <= r->body_max);
     if (size > (uint64_t)(r->body_max - r->body_bytes))
         return reader_refuse(r, 413, READER_BODY_LARGE);
     r->body_bytes += (int64_t)size;
@@ -203,6 +209,7 @@ static bool chunk_feed(struct rv_http_reader *r, struct rv_str *in)
     static const struct rv_http_refusal much = {
         400, "the trailers and chunk extensions exceed 16 KiB in total"};
     bool end = r->state == READER_CHUNK_END, size = r->state == READER_CHUNK_LINE;
+    rv_assert(r->extra_bytes <= RV_HTTP_CHUNK_EXTRA_BYTES_MAX);
     size_t left = RV_HTTP_CHUNK_EXTRA_BYTES_MAX - r->extra_bytes;
     struct head_line line;
     if (!end && !size && left < 2)
@@ -249,6 +256,7 @@ enum rv_http_event rv_http_reader_feed(struct rv_http_reader *r, struct rv_str i
             good = chunk_feed(r, &in);
         }
     }
+    rv_assert(in.len <= input.len);
     *ret_taken = input.len - in.len;
     return good ? event : RV_HTTP_REFUSED;
 }

@@ -2,6 +2,7 @@
 
 #include "api/answer.h"
 #include "api/route.h"
+#include "base/assert.h"
 #include "base/os/clock.h"
 #include "base/os/random.h"
 #include "scheduler/scheduler.h"
@@ -28,6 +29,7 @@ static int64_t wall_now(void *self)
 static void call_finished(struct rv_call *call)
 {
     struct visit *visit = call->owner;
+    rv_assert(call == &visit->call);
     visit->finished = true;
 }
 
@@ -62,6 +64,7 @@ static enum rv_err visit_open(struct visit *visit, const char *path, struct rv_b
 /* Batches until the call is answered, or the store says no. */
 static void call_run(struct visit *visit)
 {
+    rv_assert(!visit->finished);
     struct rv_call *calls[] = {&visit->call};
     size_t count = 1;
     enum rv_err err;
@@ -71,6 +74,7 @@ static void call_run(struct visit *visit)
     } while (!visit->finished && err == RV_OK);
     if (!visit->finished)
         visit->call.err = err;
+    rv_assert(visit->finished || visit->call.err != RV_OK);
 }
 
 /* What the scheduler advises against a running server's refusal is what was just done. */
@@ -141,7 +145,7 @@ static int64_t sum(const uint64_t *numbers, size_t count)
 }
 
 /* What the scheduler has counted, asked for like by anybody. */
-static void look_count(struct visit *visit, struct rv_cli_look *look)
+static enum rv_err look_count(struct visit *visit, struct rv_cli_look *look)
 {
     visit->call = (struct rv_call){.kind = RV_CALL_METRICS,
                                    .arena = visit->call.arena,
@@ -150,12 +154,14 @@ static void look_count(struct visit *visit, struct rv_cli_look *look)
                                    .serial = 1};
     call_run(visit);
     if (visit->call.err != RV_OK)
-        return;
+        return visit->call.err;
     const struct rv_counts *counts = visit->call.u.metrics.counts;
+    rv_assert(counts != NULL);
     look->moved = (int64_t)counts->findings;
     look->expired = (int64_t)counts->attempts_ended[RV_ATTEMPT_EXPIRED];
     look->ended = sum(counts->tasks_ended, RV_TASK_STATE_COUNT);
     look->alerts = sum(counts->alerts, RV_ALERT_KIND_COUNT);
+    return RV_OK;
 }
 
 /* Batches until all open tasks were walked over and none of them is due; a task whose timers fall
@@ -173,6 +179,12 @@ static enum rv_err look_run(struct visit *visit, struct rv_cli_look *look)
     return err;
 }
 
+static enum rv_err visit_look(struct visit *visit, struct rv_cli_look *look)
+{
+    RV_TRY(look_run(visit, look));
+    return look_count(visit, look);
+}
+
 enum rv_err rv_at_rest_look(const char *store, struct rv_cli_look *ret_look, struct rv_buf *ret_why)
 {
     struct visit visit = {.finished = false};
@@ -185,11 +197,7 @@ enum rv_err rv_at_rest_look(const char *store, struct rv_cli_look *ret_look, str
     if (err != RV_OK)
         return err;
     rv_arena_init(&visit.call.arena, 0);
-    err = look_run(&visit, ret_look);
-    if (err == RV_OK) {
-        look_count(&visit, ret_look);
-        err = visit.call.err;
-    }
+    err = visit_look(&visit, ret_look);
     if (err != RV_OK)
         rv_buf_printf(ret_why, "%s: %s", store, rv_err_text(err));
     rv_scheduler_close(visit.scheduler);

@@ -1,5 +1,6 @@
 #include "server/check.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/os/clock.h"
@@ -71,14 +72,18 @@ static void rule_find(struct check *check, struct subject *subject, const char *
 
 /* ---- workflows ---- */
 
-static enum rv_err workflow_check(struct check *check, const struct rv_workflow_row *row)
+static enum rv_err definition_read(struct check *check, const struct rv_workflow_row *row)
 {
     struct rv_json document;
     struct rv_definition_fault fault;
     const struct rv_definition *definition;
-    enum rv_err err = rv_json_parse(&check->arena, row->source, RV_JSON_DEPTH_MAX, &document, NULL);
-    if (err == RV_OK)
-        err = rv_definition_load_published(&check->arena, &document, &definition, &fault);
+    RV_TRY(rv_json_parse(&check->arena, row->source, RV_JSON_DEPTH_MAX, &document, NULL));
+    return rv_definition_load_published(&check->arena, &document, &definition, &fault);
+}
+
+static enum rv_err workflow_check(struct check *check, const struct rv_workflow_row *row)
+{
+    enum rv_err err = definition_read(check, row);
     if (err == RV_OK)
         return rv_map_put(&check->workflows, (uint64_t)row->id, 0, 1);
     if (err == RV_ERR_MEMORY)
@@ -95,18 +100,17 @@ static enum rv_err workflows_check(struct check *check)
 {
     struct rv_workflow_row rows[RV_PAGE_ROWS_MAX];
     size_t count = RV_PAGE_ROWS_MAX;
-    enum rv_err err = RV_OK;
-    while (err == RV_OK && count == RV_PAGE_ROWS_MAX) {
+    while (count == RV_PAGE_ROWS_MAX) {
         rv_arena_reset(&check->arena);
-        err = check->store->ops->list_workflows(check->store, &check->arena,
-                                                (size_t)check->to->workflows, RV_PAGE_ROWS_MAX,
-                                                rows, &count);
-        for (size_t i = 0; err == RV_OK && i < count; i++)
-            err = workflow_check(check, &rows[i]);
-        if (err == RV_OK)
-            check->to->workflows += (int64_t)count;
+        RV_TRY(check->store->ops->list_workflows(check->store, &check->arena,
+                                                 (size_t)check->to->workflows, RV_PAGE_ROWS_MAX,
+                                                 rows, &count));
+        rv_assert(count <= RV_PAGE_ROWS_MAX);
+        for (size_t i = 0; i < count; i++)
+            RV_TRY(workflow_check(check, &rows[i]));
+        check->to->workflows += (int64_t)count;
     }
-    return err;
+    return RV_OK;
 }
 
 /* ---- what belongs to a task ---- */
@@ -116,6 +120,7 @@ static enum rv_err open_load(struct check *check, struct subject *subject)
     struct rv_step_id ids[RV_OPEN_STEPS_MAX];
     const struct rv_step *rows[RV_OPEN_STEPS_MAX];
     const struct rv_task *task = subject->task;
+    rv_assert(subject->open_count == 0);
     for (uint32_t i = 0; i < task->open_count; i++)
         ids[i] = (struct rv_step_id){task->id, task->open[i]};
     enum rv_err err = check->store->ops->load_steps(check->store, &check->arena, RV_COLUMNS_ALL,
@@ -142,6 +147,8 @@ static enum rv_err steps_check(struct check *check, struct subject *subject)
                                             &count);
         if (err != RV_OK)
             break;
+        rv_assert(count <= RV_PAGE_ROWS_MAX);
+        rv_assert(subject->open_count <= RV_OPEN_STEPS_MAX);
         memcpy(view, subject->open, subject->open_count * sizeof view[0]);
         for (size_t i = 0; i < count; i++)
             view[subject->open_count + i] = &page[i];
@@ -182,6 +189,7 @@ static enum rv_err attempts_check(struct check *check, struct subject *subject)
         struct rv_arena_mark mark = rv_arena_mark(&check->arena);
         err = check->store->ops->list_attempts(check->store, &check->arena, of, after_step, after,
                                                RV_PAGE_ROWS_MAX, page, &count);
+        rv_assert(err != RV_OK || count <= RV_PAGE_ROWS_MAX);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             const char *broken = attempt_broken(subject, &page[i]);
             if (broken != NULL)
@@ -207,6 +215,7 @@ static enum rv_err alerts_check(struct check *check, struct subject *subject)
         struct rv_arena_mark mark = rv_arena_mark(&check->arena);
         err = check->store->ops->list_alerts(check->store, &check->arena, subject->task->id, false,
                                              before, RV_PAGE_ROWS_MAX, page, &count);
+        rv_assert(err != RV_OK || count <= RV_PAGE_ROWS_MAX);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             if (page[i].kind >= RV_ALERT_KIND_COUNT)
                 rule_find(check, subject, "the row of an alert has valid values");
@@ -230,6 +239,7 @@ static enum rv_err messages_check(struct check *check, struct subject *subject)
         struct rv_arena_mark mark = rv_arena_mark(&check->arena);
         err = check->store->ops->list_messages(check->store, &check->arena, subject->task->id, last,
                                                RV_PAGE_ROWS_MAX, page, &count);
+        rv_assert(err != RV_OK || count <= RV_PAGE_ROWS_MAX);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             if (page[i].kind >= RV_MESSAGE_KIND_COUNT)
                 rule_find(check, subject, "the row of a message has valid values");
@@ -254,6 +264,7 @@ static enum rv_err history_check(struct check *check, struct subject *subject)
         struct rv_arena_mark mark = rv_arena_mark(&check->arena);
         err = check->store->ops->list_history(check->store, &check->arena, subject->task->id,
                                               before, RV_PAGE_ROWS_MAX, page, &count);
+        rv_assert(err != RV_OK || count <= RV_PAGE_ROWS_MAX);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             if (page[i].verb >= RV_OPERATOR_VERB_COUNT)
                 rule_find(check, subject, "an entry in the history of a task has valid values");
@@ -308,6 +319,7 @@ static enum rv_err tasks_check(struct check *check)
         }
         if (err != RV_OK || count == 0)
             return err;
+        rv_assert(count == 1);
         filter.before = task.id;
         err = task_check(check, &task);
         if (err != RV_OK)
@@ -315,14 +327,17 @@ static enum rv_err tasks_check(struct check *check)
     }
 }
 
-static enum rv_err store_check(struct check *check)
+static enum rv_err parts_check(struct check *check)
 {
     struct rv_store_sqlite_finder finder = {.found = file_found, .self = check};
-    enum rv_err err = rv_store_sqlite_check(check->store, &finder);
-    if (err == RV_OK)
-        err = workflows_check(check);
-    if (err == RV_OK)
-        err = tasks_check(check);
+    RV_TRY(rv_store_sqlite_check(check->store, &finder));
+    RV_TRY(workflows_check(check));
+    return tasks_check(check);
+}
+
+static enum rv_err store_check(struct check *check)
+{
+    enum rv_err err = parts_check(check);
     if (err != RV_ERR_CORRUPT)
         return err;
     find(check, (struct rv_task_id){0},

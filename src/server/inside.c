@@ -3,6 +3,7 @@
 #include "api/answer.h"
 #include "api/request.h"
 #include "api/route.h"
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/os/clock.h"
 #include "base/os/random.h"
@@ -44,6 +45,7 @@ static void exchange_free(struct inside_call *exchange)
 static void exchange_finished(struct rv_call *call)
 {
     struct inside_call *exchange = call->owner;
+    rv_assert(call == &exchange->call);
     if (exchange->ask != NULL)
         rv_http_back(exchange->ask);
     else
@@ -55,6 +57,7 @@ static struct inside_call *exchange_new(struct rv_inside *inside, struct rv_http
     struct inside_call *exchange = calloc(1, sizeof *exchange);
     if (exchange == NULL)
         return NULL;
+    rv_assert(inside->serial_last >= SERIAL_FIRST);
     rv_arena_init(&exchange->call.arena, CALL_BYTES_MAX);
     rv_answer_init(&exchange->answer);
     exchange->ask = ask;
@@ -68,6 +71,8 @@ static struct inside_call *exchange_new(struct rv_inside *inside, struct rv_http
 
 static bool exchange_parse(struct rv_inside *inside, struct inside_call *exchange)
 {
+    rv_assert(exchange->ask != NULL);
+    rv_assert(exchange->route == NULL);
     struct rv_parser *parser = &inside->parser;
     struct rv_request_line line;
     rv_parser_begin(parser, &exchange->call.arena);
@@ -119,6 +124,7 @@ static enum rv_err door_ask(void *self, struct rv_http_ask *ask)
  * what it would have told. */
 static void note_send(struct rv_inside *inside, struct inside_call *note)
 {
+    rv_assert(note->ask == NULL);
     if (!rv_mailbox_put(inside->mailbox, &note->call))
         exchange_free(note);
 }
@@ -127,6 +133,7 @@ static void door_leave(void *self, struct rv_http_ask *ask)
 {
     struct rv_inside *inside = self;
     const struct inside_call *exchange = ask->handle;
+    rv_assert(exchange->ask == ask);
     struct inside_call *note = exchange_new(inside, NULL);
     if (note == NULL)
         return;
@@ -137,6 +144,7 @@ static void door_leave(void *self, struct rv_http_ask *ask)
 
 static void undelivered_tell(struct rv_inside *inside, const struct rv_poll *poll)
 {
+    rv_assert(poll->requests_count > 0);
     struct inside_call *note = exchange_new(inside, NULL);
     if (note == NULL)
         return;
@@ -156,6 +164,8 @@ static int door_read(void *self, struct rv_http_ask *ask, int64_t *ret_retry_aft
     struct rv_call *call = &exchange->call;
     struct rv_answer *answer = &exchange->answer;
     (void)self;
+    rv_assert(exchange->ask == ask);
+    rv_assert(exchange->refused || exchange->route != NULL);
     if (!exchange->refused) {
         answer->now = call->now + (rv_clock_mono_ms() - call->mono_now);
         if (!rv_answer_failed(answer, call))
@@ -171,6 +181,7 @@ static int door_read(void *self, struct rv_http_ask *ask, int64_t *ret_retry_aft
 static void door_forget(void *self, struct rv_http_ask *ask, bool heard)
 {
     struct inside_call *exchange = ask->handle;
+    rv_assert(exchange->ask == ask);
     struct rv_call *call = &exchange->call;
     const struct rv_poll *poll = exchange->refused ? NULL : rv_call_poll(call);
     bool lost = !heard || exchange->answer.body.failed != RV_OK;

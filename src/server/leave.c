@@ -1,5 +1,6 @@
 #include "server/leave.h"
 
+#include "base/assert.h"
 #include "base/os/log.h"
 #include "server/systemd.h"
 #include "store/sqlite/sqlite.h"
@@ -65,6 +66,7 @@ bool rv_leave_ask(struct rv_leaving *leaving, struct rv_mailbox *mailbox)
     rv_mailbox_wake(mailbox);
     while (atomic_load(&leaving->state) == ASKED)
         nanosleep(&pause, NULL);
+    rv_assert(atomic_load(&leaving->state) != UNASKED);
     if (again || atomic_load(&leaving->state) != NEVER)
         return true;
     rv_log(RV_LOG_ERROR, "not-stopping",
@@ -81,6 +83,8 @@ void rv_leave_answer(struct rv_leaving *leaving, struct rv_store *store)
     if (atomic_load(&leaving->state) != ASKED)
         return;
     int state = store_save(store, &displaced);
+    rv_assert(state == FREE || state == SAVED || state == NEVER);
+    rv_assert(state == FREE || displaced);
     alarm(0);
     atomic_store(&leaving->state, state);
 }
@@ -88,6 +92,7 @@ void rv_leave_answer(struct rv_leaving *leaving, struct rv_store *store)
 int rv_leave(struct rv_leaving *leaving, struct rv_store *store, const char *path, int result)
 {
     bool displaced = true;
+    rv_assert(atomic_load(&leaving->state) != ASKED);
     if (atomic_load(&leaving->state) != SAVED)
         (void)store_save(store, &displaced);
     if (displaced)

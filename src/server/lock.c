@@ -1,5 +1,6 @@
 #include "server/lock.h"
 
+#include "base/assert.h"
 #include "base/err.h"
 #include "base/os/log.h"
 
@@ -30,6 +31,7 @@ int rv_lock_check(const char *path)
     close(fd);
     if (!held)
         return 0;
+    rv_assert(n < (ssize_t)sizeof text);
     text[n > 0 ? n : 0] = '\0';
     long long pid = strtoll(text, NULL, 10);
     if (pid > 0)

@@ -1,5 +1,6 @@
 #include "server/serve.h"
 
+#include "base/assert.h"
 #include "base/os/log.h"
 #include "base/suggest.h"
 #include "base/time.h"
@@ -53,6 +54,7 @@ static void usage_print(void)
     printf("usage: reeve serve [options]\n\n");
     for (int i = 0; i < OPTION_COUNT; i++) {
         const struct option_row *row = &option_rows[i];
+        rv_assert(strlen(row->flag) < HELP_COLUMN);
         int room = (int)(HELP_COLUMN - strlen(row->flag)); /* for the value */
         printf("  %s %-*s %s\n%*s(variable %s", row->flag, room, row->value ? row->value : "",
                row->help, HELP_COLUMN + 4, "", row->variable);
@@ -66,6 +68,8 @@ static void usage_print(void)
  * such option, or has not its value. */
 static const char *value_of(const struct option_row *row, int argc, char **argv, int *index)
 {
+    rv_assert(*index > 0);
+    rv_assert(*index < argc);
     size_t len = strlen(row->flag);
     const char *word = argv[*index];
     if (strncmp(word, row->flag, len) != 0)
@@ -82,6 +86,7 @@ static const char *value_of(const struct option_row *row, int argc, char **argv,
 /* The variable of an option that takes no value; NULL in *ret_value: off. */
 static bool switch_read(const struct option_row *row, const char *text, const char **ret_value)
 {
+    rv_assert(row->value == NULL);
     static const char *const on[] = {"1", "true", "yes", "on"};
     static const char *const off[] = {"", "0", "false", "no", "off"};
     *ret_value = NULL;
@@ -124,6 +129,7 @@ static bool egress_read_variable(struct serve_options *options)
 
 static void listen_add(struct serve_options *options, struct rv_str address)
 {
+    rv_assert(options->listens_count <= RV_DOOR_SOCKETS_MAX + 1);
     if (options->listens_count <= RV_DOOR_SOCKETS_MAX)
         options->listens[options->listens_count++] = address;
 }
@@ -185,6 +191,8 @@ static bool option_take(int argc, char **argv, int *index, struct serve_options 
 /* What its user wrote: the flag, or the variable that stands in for it. */
 static const char *source_of(int option, const char *value)
 {
+    rv_assert(option >= 0);
+    rv_assert(option < OPTION_COUNT);
     const struct option_row *row = &option_rows[option];
     return value == getenv(row->variable) ? row->variable : row->flag;
 }
@@ -307,6 +315,9 @@ static int serve(int argc, char **argv, struct serve_options *options)
     if (!egress_read_variable(options))
         return EXIT_USAGE;
     listen_read_variable(options);
+    rv_assert(values[OPTION_LOG] != NULL); /* these have a default in serve.def */
+    rv_assert(values[OPTION_STORE] != NULL);
+    rv_assert(values[OPTION_ROLES] != NULL);
     if (!rv_log_choose(values[OPTION_LOG])) {
         rv_log_refusal("reeve serve", "%s %s: must be text, json or auto",
                        source_of(OPTION_LOG, values[OPTION_LOG]), values[OPTION_LOG]);

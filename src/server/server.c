@@ -16,15 +16,16 @@
 #include "base/os/random.h"
 #include "base/os/thread.h"
 #include "base/time.h"
-#include "json/json.h"
 #include "notify/webhook/webhook.h"
 #include "observe/export/export.h"
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
+#include "server/events.h"
 #include "server/inside.h"
 #include "server/keys.h"
 #include "server/leave.h"
 #include "server/lock.h"
+#include "server/process.h"
 #include "server/sockets.h"
 #include "server/systemd.h"
 #include "server/tls.h"
@@ -36,8 +37,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,9 +45,6 @@ enum {
     STOP_ANSWERS_MS = 500, /* for the last answers to be taken */
     REFUSED_PAUSE_MS = 50, /* before a store that refused is asked again */
     BOOT_BYTES = 16,
-    FILES_SPARE = 64, /* descriptors that are not connections */
-    CONNECTIONS_MAX = 20000,
-    OUTBOUND_MAX = 8192,
     REASON_BYTES_MAX = 16 * 1024,
     EXIT_DAMAGED = 1, /* as of "reeve check" */
     EXIT_USAGE = 2
@@ -113,6 +109,8 @@ static void damage_format(const struct server *server, char *text, size_t room)
 /* The server's last line, and its exit code. */
 static void store_stop(const struct server *server, enum rv_err err)
 {
+    rv_assert(err != RV_OK);
+    rv_assert(err != RV_ERR_BUSY);
     char reason[PATH_MAX + 256];
     if (err == RV_ERR_CORRUPT)
         damage_format(server, reason, sizeof reason);
@@ -136,6 +134,7 @@ static int damage_refuse(const struct server *server)
 
 static const char *store_cure(const struct server *server, enum rv_err err)
 {
+    rv_assert(err != RV_OK);
     const char *why = (const char *)atomic_load(&server->store_why);
     if (err == RV_ERR_FULL)
         return "free some space on the disk of this file; the server then continues by itself";
@@ -172,6 +171,7 @@ static enum rv_err batch_run(struct server *server, int64_t wait_ms, size_t *ret
     void *items[RV_BATCH_COMMANDS_MAX];
     struct rv_call *calls[RV_BATCH_COMMANDS_MAX];
     *ret_count = rv_mailbox_take(&server->mailbox, items, RV_BATCH_COMMANDS_MAX, wait_ms);
+    rv_assert(*ret_count <= RV_BATCH_COMMANDS_MAX);
     memcpy(calls, items, *ret_count * sizeof calls[0]);
     return rv_scheduler_run_batch(server->scheduler, calls, *ret_count,
                                   rv_mailbox_heard_until(&server->mailbox));
@@ -180,6 +180,7 @@ static enum rv_err batch_run(struct server *server, int64_t wait_ms, size_t *ret
 /* Everything that the api has taken in is decided and answered, or the time is over. */
 static void scheduler_drain(struct server *server)
 {
+    rv_assert(atomic_load(&server->stopping));
     int64_t deadline = rv_clock_mono_ms() + STOP_MS;
     rv_scheduler_drain(server->scheduler);
     while (rv_api_outstanding(server->api) > 0 && rv_clock_mono_ms() < deadline) {
@@ -255,34 +256,6 @@ static int64_t store_bytes(void *self)
     return bytes;
 }
 
-/* The scheduler writes its fields as one JSON object; the log wants them one by one. */
-static void scheduler_log(void *self, enum rv_log_level level, const char *event,
-                          struct rv_str fields)
-{
-    enum { FIELDS_MAX = 12 };
-    (void)self;
-    struct rv_log_field out[FIELDS_MAX];
-    size_t count = 0;
-    struct rv_arena arena;
-    struct rv_json object;
-    rv_arena_init(&arena, 0);
-    bool good = rv_json_parse(&arena, fields, RV_JSON_DEPTH_MAX, &object, NULL) == RV_OK &&
-                object.type == RV_JSON_OBJECT;
-    for (uint32_t i = 0; good && i < object.len && count < FIELDS_MAX; i++) {
-        const struct rv_json_member *member = &object.u.members[i];
-        struct rv_str name = rv_arena_str(&arena, rv_json_str(&member->key));
-        struct rv_str text = rv_json_str(&member->value);
-        int64_t number = 0;
-        if (name.at == NULL || (text.at == NULL && !rv_json_int(&member->value, &number)))
-            continue;
-        out[count++] = (struct rv_log_field){name.at, text, number, false};
-    }
-    if (!good)
-        out[count++] = RV_LOG_STR("fields", fields);
-    rv_log_write(level, event, out, count);
-    rv_arena_done(&arena);
-}
-
 static void boot_make(struct server *server)
 {
     unsigned char bytes[BOOT_BYTES];
@@ -293,6 +266,7 @@ static void boot_make(struct server *server)
 
 static int store_open(struct server *server, const char *path)
 {
+    rv_assert(server->store == NULL);
     struct rv_store_sqlite_fault fault = {.pid = 0};
     struct rv_store_sqlite_options options = {.path = path,
                                               .clock = {.now = wall_now, .mono = boot_now}};
@@ -312,6 +286,8 @@ static enum rv_err copy_open(void *self, struct rv_copy **ret_copy)
 /* Before the scheduler, which tells it what has ended. */
 static int spans_open(struct server *server, const char *url)
 {
+    rv_assert(server->spans == NULL);
+    rv_assert(server->scheduler == NULL);
     char why[RV_EXPORT_WHY_BYTES] = "";
     if (url == NULL)
         return 0;
@@ -343,12 +319,14 @@ static void calls_finished(void *self)
 
 static int scheduler_open(struct server *server, const struct rv_server_options *given)
 {
+    rv_assert(server->store != NULL);
+    rv_assert(server->scheduler == NULL);
     struct rv_scheduler_options options = {
         .store = server->store,
         .boot = rv_str_of(server->boot),
         .pid = getpid(),
         .mono = {.now = mono_now, .now_us = mono_now_us},
-        .log = {.write = scheduler_log},
+        .log = {.write = rv_server_event},
         .fibers = &rv_fibers,
         .copies = {.open = copy_open, .self = server},
         .size = {.bytes = store_bytes, .self = server},
@@ -382,6 +360,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
 static void store_print(const struct server *server, const char *path)
 {
     const struct rv_enlistment *enlistment = rv_scheduler_enlistment(server->scheduler);
+    rv_assert(enlistment->open_tasks >= 0);
     char text[RV_INSTANT_TEXT_BYTES];
     bool copied = !enlistment->created && enlistment->copied;
     struct rv_str state = copied ? rv_instant_text(enlistment->last_alive_at, text) : RV_STR("");
@@ -398,30 +377,12 @@ static void store_print(const struct server *server, const char *path)
     free(absolute);
 }
 
-/* As many connections as the system lets this process have, a third of them for calls out. */
-static void connections_share(unsigned *ret_api, long *ret_outbound)
-{
-    struct rlimit limit;
-    *ret_api = 0;
-    *ret_outbound = 0;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0 && getrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return;
-    rlim_t all = limit.rlim_cur > 3 * FILES_SPARE ? limit.rlim_cur - FILES_SPARE
-                                                  : limit.rlim_cur / 2;
-    rlim_t outbound = all / 3 < OUTBOUND_MAX ? all / 3 : OUTBOUND_MAX;
-    rlim_t api = all - outbound < CONNECTIONS_MAX ? all - outbound : CONNECTIONS_MAX;
-    *ret_api = (unsigned)api;
-    *ret_outbound = (long)outbound;
-}
-
 static int outbound_open(struct server *server, const struct rv_egress *egress)
 {
+    rv_assert(server->outbound == NULL);
     struct rv_outbound_options options = {.egress = egress};
     unsigned ignored;
-    connections_share(&ignored, &options.connections_max);
+    rv_process_connections(&ignored, &options.connections_max);
     enum rv_err err = rv_outbound_open(&options, &server->outbound);
     if (err == RV_OK)
         return 0;
@@ -475,6 +436,8 @@ static int alert_webhook_check(struct server *server, const char *url)
  * own beside the store: the same after each start, and in no backup of the store. */
 static int webhook_open(struct server *server, const struct rv_server_options *options)
 {
+    rv_assert(server->outbound != NULL);
+    rv_assert(server->secrets == NULL);
     char why[RV_SECRETS_WHY_BYTES] = "", path[PATH_MAX];
     const char *given = options->webhook_secrets;
     bool made = false;
@@ -514,6 +477,9 @@ static int secrets_check(const char *folder)
 /* The agent of `call: http`, which is a client like any other but for the socket. */
 static int http_open(struct server *server, const char *secrets, unsigned port)
 {
+    rv_assert(server->scheduler != NULL);
+    rv_assert(server->inside == NULL);
+    rv_assert(port <= UINT16_MAX);
     /* The same name at each start, so that this one ends what an earlier one left: a store that is
      * not shared has one server, others are told apart by where they are. */
     char instance[128] = "server";
@@ -539,11 +505,15 @@ static int http_open(struct server *server, const char *secrets, unsigned port)
 
 static int api_open(struct server *server, const struct rv_server_options *told)
 {
+    rv_assert(server->api == NULL);
+    rv_assert(server->scheduler != NULL);
+    rv_assert(server->sockets.count <= RV_DOOR_SOCKETS_MAX);
     unsigned connections_max;
     long ignored;
     int fds[RV_DOOR_SOCKETS_MAX];
-    connections_share(&connections_max, &ignored);
+    rv_process_connections(&connections_max, &ignored);
     for (size_t i = 0; i < server->sockets.count; i++) {
+        rv_assert(server->sockets.all[i].fd >= 0);
         fds[i] = server->sockets.all[i].fd;
         server->sockets.all[i].fd = -1;
     }
@@ -590,6 +560,7 @@ static bool address_check(struct server *server, const struct rv_server_options 
 
 static int tls_open(struct server *server, const struct rv_server_options *options)
 {
+    rv_assert(server->tls == NULL);
     struct rv_buf why;
     if (options->tls_cert == NULL && options->tls_key == NULL)
         return 0;
@@ -606,6 +577,8 @@ static int tls_open(struct server *server, const struct rv_server_options *optio
 /* What is wrong with new files is told, and the old certificate stays. */
 static void tls_renew(struct server *server)
 {
+    rv_assert(server->api != NULL);
+    rv_assert(server->tls_key != NULL);
     struct rv_buf why;
     struct rv_door_tls *tls;
     rv_buf_init(&why, REASON_BYTES_MAX);
@@ -620,6 +593,7 @@ static void tls_renew(struct server *server)
 
 static int access_log_open(struct server *server, const struct rv_server_options *options)
 {
+    rv_assert(server->access_log == NULL);
     if (options->access_log == NULL)
         return 0;
     server->access_log = rv_access_log_open(options->access_log);
@@ -648,6 +622,7 @@ static void calls_refuse(struct server *server)
     while ((count = rv_mailbox_take(&server->mailbox, items, RV_BATCH_COMMANDS_MAX, 0)) > 0) {
         for (size_t i = 0; i < count; i++) {
             struct rv_call *call = items[i];
+            rv_assert(call->finish != NULL);
             call->err = RV_ERR_BUSY;
             call->message = RV_STR("the server is stopping; try again later");
             call->finish(call);
@@ -665,6 +640,7 @@ static void signal_await(struct server *server, const sigset_t *set)
            !rv_leave_ask(&server->leaving, &server->mailbox))
         if (number == SIGHUP)
             files_renew(server);
+    rv_assert(number == SIGTERM || number == SIGINT);
     rv_log(RV_LOG_INFO, "stopping", RV_LOG_STR("signal", rv_str_of(strsignal(number))));
     rv_systemd_tell("STOPPING=1");
     /* From here on a second signal ends the process in the ordinary way, and so does time. */
@@ -684,6 +660,8 @@ static void assert_log(const char *condition, const char *file, int line)
  * other: no new requests, decide what is there, answer it, close. */
 static int server_work(struct server *server, const sigset_t *signals)
 {
+    rv_assert(server->api != NULL);
+    rv_assert(!atomic_load(&server->stopping));
     if (rv_thread_start(&server->scheduler_thread, "scheduler", scheduler_run, server) != RV_OK) {
         rv_log_refusal("reeve serve", "the scheduler's thread cannot start: out of memory");
         calls_refuse(server);
@@ -711,39 +689,28 @@ static int server_work(struct server *server, const sigset_t *signals)
     return result;
 }
 
-/* Payloads and secrets are in memory: it is written to no core file, and no other process of the
- * same user reads it. */
-static void memory_hide(void)
+/* Stops at the first part that cannot be opened; server_open closes those that were. */
+static int parts_open(struct server *server, const struct rv_server_options *options)
 {
-    const struct rlimit none = {.rlim_cur = 0, .rlim_max = 0};
-    if (setrlimit(RLIMIT_CORE, &none) != 0 || prctl(PR_SET_DUMPABLE, 0) != 0)
-        rv_log(RV_LOG_WARNING, "memory",
-               RV_LOG_STR("reason", RV_STR("core dumps of the server cannot be disabled")));
+    RV_TRY(access_open(server, options));
+    store_print(server, options->store);
+    RV_TRY(outbound_open(server, options->egress));
+    RV_TRY(webhook_open(server, options));
+    if (options->http_agent)
+        RV_TRY(http_open(server, options->secrets, rv_sockets_port(&server->sockets)));
+    return api_open(server, options);
 }
 
 /* With the store open and the sockets bound; what it opens it closes. */
 static int server_open(struct server *server, const struct rv_server_options *options,
                        const sigset_t *signals)
 {
+    rv_assert(server->store != NULL);
     server->webhook.egress = options->egress;
-    int result = alert_webhook_check(server, options->alert_webhook);
-    if (result == 0)
-        result = secrets_check(options->secrets);
-    if (result == 0)
-        result = scheduler_open(server, options);
-    if (result != 0)
-        return result;
-    result = access_open(server, options);
-    if (result == 0) {
-        store_print(server, options->store);
-        result = outbound_open(server, options->egress);
-    }
-    if (result == 0)
-        result = webhook_open(server, options);
-    if (result == 0 && options->http_agent)
-        result = http_open(server, options->secrets, rv_sockets_port(&server->sockets));
-    if (result == 0)
-        result = api_open(server, options);
+    RV_TRY(alert_webhook_check(server, options->alert_webhook));
+    RV_TRY(secrets_check(options->secrets));
+    RV_TRY(scheduler_open(server, options));
+    int result = parts_open(server, options);
     if (result == 0) {
         rv_sockets_print(&server->sockets, options->tls_cert != NULL);
         rv_systemd_tell("READY=1");
@@ -759,36 +726,43 @@ static int server_open(struct server *server, const struct rv_server_options *op
     return result;
 }
 
+/* What needs no store; rv_server_run closes it. */
+static int outside_open(struct server *server, const struct rv_server_options *options)
+{
+    RV_TRY(rv_sockets_find(&server->sockets, options));
+    if (!address_check(server, options))
+        return EXIT_USAGE;
+    RV_TRY(tls_open(server, options));
+    RV_TRY(access_log_open(server, options));
+    RV_TRY(rv_lock_check(options->store));
+    return rv_sockets_open(&server->sockets, options);
+}
+
+/* With the mailbox ready. */
+static int store_serve(struct server *server, const struct rv_server_options *options,
+                       const sigset_t *signals)
+{
+    RV_TRY(spans_open(server, options->otlp));
+    RV_TRY(store_open(server, options->store));
+    int result = rv_leave(&server->leaving, server->store, options->store,
+                          server_open(server, options, signals));
+    server->store->ops->close(server->store);
+    return result;
+}
+
 int rv_server_run(const struct rv_server_options *options)
 {
     struct server server = {.store_path = options->store};
     sigset_t signals;
-    memory_hide();
+    rv_process_hide_memory();
     rv_leave_signals(&signals);
     rv_assert_set_handler(assert_log);
-    int result = rv_sockets_find(&server.sockets, options);
-    if (result == 0 && !address_check(&server, options))
-        result = EXIT_USAGE;
-    if (result == 0)
-        result = tls_open(&server, options);
-    if (result == 0)
-        result = access_log_open(&server, options);
-    if (result == 0)
-        result = rv_lock_check(options->store);
-    if (result == 0)
-        result = rv_sockets_open(&server.sockets, options);
+    int result = outside_open(&server, options);
     if (result == 0) {
         boot_make(&server);
         rv_mailbox_init(&server.mailbox, offsetof(struct rv_call, next));
         rv_mailbox_keep_arrivals(&server.mailbox, offsetof(struct rv_call, behind));
-        result = spans_open(&server, options->otlp);
-        if (result == 0)
-            result = store_open(&server, options->store);
-        if (result == 0) {
-            result = rv_leave(&server.leaving, server.store, options->store,
-                              server_open(&server, options, &signals));
-            server.store->ops->close(server.store);
-        }
+        result = store_serve(&server, options, &signals);
         rv_export_close(server.spans);
         rv_mailbox_done(&server.mailbox);
     }

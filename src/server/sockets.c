@@ -1,5 +1,6 @@
 #include "server/sockets.h"
 
+#include "base/assert.h"
 #include "base/os/log.h"
 #include "server/server.h"
 #include "server/systemd.h"
@@ -36,6 +37,7 @@ static int handed_take(struct rv_sockets *sockets)
         return EXIT_USAGE;
     }
     for (int i = 0; i < count; i++) {
+        rv_assert(sockets->count < RV_DOOR_SOCKETS_MAX);
         struct rv_socket *socket = &sockets->all[sockets->count];
         bool public;
         socket->fd = FIRST + i;
@@ -70,6 +72,7 @@ int rv_sockets_find(struct rv_sockets *sockets, const struct rv_server_options *
 
 static int listen_refuse(const char *from, struct rv_str listen, enum rv_err err)
 {
+    rv_assert(err != RV_OK);
     bool path = rv_str_begins(listen, RV_STR("unix:"));
     const char *cure = strerror(errno);
     if (err == RV_ERR_INVALID && path)
@@ -127,6 +130,7 @@ void rv_sockets_close(struct rv_sockets *sockets)
         const struct rv_socket *socket = &sockets->all[i];
         const char *path = path_of(socket);
         struct stat about;
+        rv_assert(socket->node == 0 || path != NULL);
         if (socket->fd >= 0)
             close(socket->fd);
         if (socket->node != 0 && stat(path, &about) == 0 && about.st_ino == socket->node)
@@ -146,8 +150,12 @@ void rv_sockets_print(const struct rv_sockets *sockets, bool tls)
 
 unsigned rv_sockets_port(const struct rv_sockets *sockets)
 {
-    for (size_t i = 0; i < sockets->count; i++)
-        if (path_of(&sockets->all[i]) == NULL)
-            return (unsigned)strtoul(strrchr(sockets->all[i].name, ':') + 1, NULL, 10);
+    for (size_t i = 0; i < sockets->count; i++) {
+        if (path_of(&sockets->all[i]) == NULL) {
+            const char *colon = strrchr(sockets->all[i].name, ':');
+            rv_assert(colon != NULL);
+            return (unsigned)strtoul(colon + 1, NULL, 10);
+        }
+    }
     return 0;
 }

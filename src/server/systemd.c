@@ -1,5 +1,7 @@
 #include "server/systemd.h"
 
+#include "base/assert.h"
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,6 +13,7 @@
 
 void rv_systemd_tell(const char *state)
 {
+    rv_assert(state[0] != '\0');
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     size_t len = path ? strlen(path) : 0;

@@ -1,5 +1,6 @@
 #include "server/tls.h"
 
+#include "base/assert.h"
 #include "base/os/file.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@ static enum rv_err file_read(struct rv_buf *buf, const char *flag, const char *p
     /* Room for all of it at once: a buffer that grows would leave copies of a key behind. */
     bool room = rv_buf_reserve(buf, FILE_BYTES_MAX) != NULL;
     enum rv_err err = room ? rv_file_read(path, buf) : RV_ERR_MEMORY;
+    rv_assert(buf->len <= buf->room);
     if (err != RV_OK)
         rv_buf_printf(ret_why, "%s %s: %s", flag, path,
                       err == RV_ERR_IO ? strerror(errno) : rv_err_text(err));
@@ -25,11 +27,8 @@ static enum rv_err files_read(struct rv_buf *cert, struct rv_buf *key, const cha
                               struct rv_buf *ret_why)
 {
     const char *wrong;
-    enum rv_err err = file_read(cert, "--tls-cert", cert_path, ret_why);
-    if (err == RV_OK)
-        err = file_read(key, "--tls-key", key_path, ret_why);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(file_read(cert, "--tls-cert", cert_path, ret_why));
+    RV_TRY(file_read(key, "--tls-key", key_path, ret_why));
     struct rv_door_tls *tls = rv_door_tls_new(rv_buf_str(cert), rv_buf_str(key), &wrong);
     if (tls == NULL) {
         rv_buf_printf(ret_why, "--tls-cert %s --tls-key %s: %s", cert_path, key_path, wrong);
