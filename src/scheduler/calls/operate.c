@@ -141,6 +141,7 @@ static enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     struct rv_call *call = p->call;
     struct rv_call_operate *operate = &call->u.operate;
     struct work *work;
+    p->works = NULL; /* those of an earlier batch are gone */
     p->waits = p->bounded = false;
     enum rv_err err = operate->agent.at != NULL ? probe_choose(s, call) : RV_OK;
     if (err != RV_OK || call->err != RV_OK || (operate->agent.at != NULL && operate->step == 0))
