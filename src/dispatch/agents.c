@@ -47,6 +47,8 @@ static void instance_free(struct agent_instance *instance)
 {
     while (instance->held != NULL) {
         struct held *held = instance->held;
+        rv_assert(held->instance == instance);
+        rv_assert(held->delivery->instance == instance);
         instance->held = held->next;
         RV_STACK_REMOVE(held->delivery->held, held, mate_next, mate_prev);
         if (held->delivery->held == NULL)
@@ -94,6 +96,8 @@ void agents_done(struct agents *agents)
         kind_free(agents->kinds);
         agents->kinds = next;
     }
+    /* Each probe belongs to a circuit, and each circuit to a kind. */
+    rv_assert(agents->probes.count == 0);
     rv_map_done(&agents->kinds_by_hash);
     rv_map_done(&agents->instances);
     rv_map_done(&agents->held);
@@ -107,6 +111,7 @@ struct agent_kind *agents_kind_find(const struct agents *agents, struct rv_str n
 {
     const uint64_t *found = rv_map_find(&agents->kinds_by_hash, rv_hash(agents->hash_key, name), 0);
     struct agent_kind *kind = found ? (struct agent_kind *)(uintptr_t)*found : NULL;
+    rv_assert(kind == NULL || kind->agents == agents);
     return kind && rv_str_is(name, kind->name) ? kind : NULL;
 }
 
@@ -140,10 +145,14 @@ struct agent_kind *agents_kind(struct agents *agents, struct rv_str name)
 void kind_stir(struct agent_kind *kind)
 {
     struct agents *agents = kind->agents;
-    if (kind->stirs)
+    rv_assert((agents->stirring == NULL) == (agents->stirring_last == NULL));
+    if (kind->stirs) {
+        rv_assert(agents->stirring != NULL);
         return;
+    }
     kind->stirs = true;
     kind->stirs_next = NULL;
+    rv_assert(agents->stirring_last == NULL || agents->stirring_last->stirs_next == NULL);
     if (agents->stirring_last != NULL)
         agents->stirring_last->stirs_next = kind;
     else
@@ -156,6 +165,8 @@ void kinds_settle(struct agents *agents)
     struct agent_kind *kind = agents->stirring, *next;
     agents->stirring = agents->stirring_last = NULL;
     for (; kind != NULL; kind = next) {
+        rv_assert(kind->stirs);
+        rv_assert(kind->agents == agents);
         bool waits = kind->ready.count > 0 && kind->parked.first != NULL;
         next = kind->stirs_next;
         kind->stirs = false;
@@ -171,6 +182,7 @@ struct agent_instance *agents_instance_find(const struct agents *agents,
     const uint64_t *found = rv_map_find(&agents->instances, (uint64_t)(uintptr_t)kind,
                                         rv_hash(agents->hash_key, name));
     struct agent_instance *instance = found ? (struct agent_instance *)(uintptr_t)*found : NULL;
+    rv_assert(instance == NULL || instance->kind == kind);
     return instance && rv_str_is(name, instance->name) ? instance : NULL;
 }
 
@@ -232,6 +244,12 @@ static void instances_forget(struct agents *agents, struct agent_kind *kind, int
             at = &instance->next;
             continue;
         }
+        rv_assert(instance->held == NULL);
+        rv_assert(instance->held_before == 0);
+        rv_assert(instance->cancels == 0);
+        rv_assert(instance->unconfirmed == NULL);
+        rv_assert(instance->parked.first == NULL);
+        rv_assert(agents->instances_count > 0);
         *at = instance->next;
         rv_map_remove(&agents->instances, (uint64_t)(uintptr_t)kind,
                       rv_hash(agents->hash_key, rv_str_of(instance->name)));
@@ -258,6 +276,9 @@ void agents_forget(struct agents *agents, int64_t now)
             at = &kind->next;
             continue;
         }
+        rv_assert(kind->held_count == 0);
+        rv_assert(kind->parked_count == 0);
+        rv_assert(kind->circuits_idle.first == NULL);
         *at = kind->next;
         rv_map_remove(&agents->kinds_by_hash, rv_hash(agents->hash_key, rv_str_of(kind->name)), 0);
         kind_free(kind);
@@ -270,6 +291,7 @@ struct delivery *delivery_find(const struct agent_instance *instance, struct rv_
     const uint64_t *found = rv_map_find(&agents->deliveries, (uint64_t)(uintptr_t)instance,
                                         rv_hash(agents->hash_key, poll));
     struct delivery *delivery = found ? (struct delivery *)(uintptr_t)*found : NULL;
+    rv_assert(delivery == NULL || delivery->instance == instance);
     return delivery && rv_str_is(poll, delivery->poll) ? delivery : NULL;
 }
 
@@ -277,6 +299,7 @@ void delivery_confirm(struct delivery *delivery)
 {
     if (delivery->confirmed)
         return;
+    rv_assert(delivery->instance->unconfirmed != NULL);
     delivery->confirmed = true;
     RV_STACK_REMOVE(delivery->instance->unconfirmed, delivery, next, prev);
 }
@@ -307,6 +330,7 @@ static struct delivery *delivery_get(struct agents *agents, struct agent_instanc
 
 static void delivery_drop(struct agents *agents, struct delivery *gone)
 {
+    rv_assert(gone->held == NULL);
     uint64_t key = (uint64_t)(uintptr_t)gone->instance;
     const uint64_t *found = rv_map_find(&agents->deliveries, key, gone->hash);
     if (found != NULL && *found == (uint64_t)(uintptr_t)gone)
@@ -323,12 +347,16 @@ void instance_boots(struct agent_instance *instance, uint64_t boot)
     instance->held_before = 0;
     for (const struct held *h = instance->held; h != NULL; h = h->next)
         instance->held_before += h->boot != boot;
+    rv_assert(instance->held_before <= instance->held_count);
 }
 
 struct held *held_find(const struct agents *agents, struct rv_step_id step)
 {
     const uint64_t *found = rv_map_find(&agents->held, (uint64_t)step.task.value, step.number);
-    return found ? (struct held *)(uintptr_t)*found : NULL;
+    struct held *held = found ? (struct held *)(uintptr_t)*found : NULL;
+    rv_assert(held == NULL || held->step.number == step.number);
+    rv_assert(held == NULL || held->step.task.value == step.task.value);
+    return held;
 }
 
 enum ending_kind ending_kind(enum rv_attempt_state how, enum rv_effect effect)
@@ -341,13 +369,19 @@ enum ending_kind ending_kind(enum rv_attempt_state how, enum rv_effect effect)
 void held_remove(struct agents *agents, struct held *held)
 {
     struct agent_instance *instance = held->instance;
-    rv_map_remove(&agents->held, (uint64_t)held->step.task.value, held->step.number);
+    bool indexed = rv_map_remove(&agents->held, (uint64_t)held->step.task.value, held->step.number);
+    rv_assert(indexed);
+    rv_assert(instance->held_count > 0);
+    rv_assert(instance->kind->held_count >= instance->held_count);
+    rv_assert(held->boot == instance->boot || instance->held_before > 0);
     RV_STACK_REMOVE(instance->held, held, next, prev);
     instance->held_count--;
     instance->kind->held_count--;
     instance->held_before -= held->boot != instance->boot;
-    if (held->revoked && !held->cancel_told)
+    if (held->revoked && !held->cancel_told) {
+        rv_assert(instance->cancels > 0);
         instance->cancels--;
+    }
     RV_STACK_REMOVE(held->delivery->held, held, mate_next, mate_prev);
     if (held->delivery->held == NULL)
         delivery_drop(agents, held->delivery);
@@ -360,6 +394,7 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
     struct agent_instance *instance = agents_instance(agents, kind, step->instance);
     if (instance == NULL)
         return RV_ERR_MEMORY;
+    rv_assert(instance->kind == kind);
     uint64_t boot = rv_hash(agents->hash_key, step->boot);
     if (instance->boot == 0)
         instance_boots(instance, boot);
@@ -373,6 +408,7 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
             delivery_drop(agents, delivery);
         return RV_ERR_MEMORY;
     }
+    rv_assert(delivery->instance == instance);
     *held = (struct held){.step = id,
                           .token = step->token,
                           .complete_by = step->complete_by,
@@ -502,6 +538,8 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
             return added;
         held = held_find(agents, id);
     }
+    rv_assert((held != NULL) == live);
+    rv_assert(held == NULL || held->token == step->token);
     if (live)
         held->revision = task->revision;
     if (live && step->attempt_state == RV_ATTEMPT_REVOKED && !held->revoked) {
@@ -528,6 +566,7 @@ struct ready_place ready_place(const struct rv_task *task, const struct rv_step 
     int64_t worth_ms = (int64_t)task->priority * PRIORITY_WORTH_MS;
     /* A damaged row may hold any instant. */
     int64_t rank = since < INT64_MIN + worth_ms ? INT64_MIN : since - worth_ms;
+    rv_assert(rank <= since);
     return (struct ready_place){rank, since};
 }
 
@@ -579,6 +618,7 @@ bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step,
             rv_map_remove(&kind->gone, entry.value, entry.detail);
             continue;
         }
+        rv_assert(entry.detail <= UINT32_MAX);
         *ret_step = (struct rv_step_id){{(int64_t)entry.value}, (uint32_t)entry.detail};
         *ret_place = (struct ready_place){entry.at, queued_since(*queued)};
         rv_map_remove(&kind->queued, entry.value, entry.detail);

@@ -10,6 +10,7 @@
  * is kept for a while, so that what comes next is its probe. A kind has RV_AGENT_CIRCUITS_MAX of
  * them at most: idle ones make room, and a target for which there is none has no circuit, as if
  * memory were out: its steps go by the instants that their own replies named. */
+#include "base/assert.h"
 #include "base/list.h"
 #include "core/rows.h"
 #include "core/state.h"
@@ -38,6 +39,7 @@ static void list_add(struct circuit *circuit)
 static void list_remove(struct circuit *circuit)
 {
     struct circuit_list *list = list_of(circuit);
+    rv_assert(list->count > 0);
     RV_LIST_REMOVE(list, circuit, next, prev);
     list->count--;
 }
@@ -62,7 +64,10 @@ static void circuit_wake(struct circuit *circuit)
 static struct circuit *circuit_of_hash(const struct agent_kind *kind, uint64_t hash)
 {
     const uint64_t *found = rv_map_find(&kind->circuits_by_target, hash, 0);
-    return found != NULL ? (struct circuit *)(uintptr_t)*found : NULL;
+    struct circuit *circuit = found != NULL ? (struct circuit *)(uintptr_t)*found : NULL;
+    rv_assert(circuit == NULL || circuit->kind == kind);
+    rv_assert(circuit == NULL || circuit->hash == hash);
+    return circuit;
 }
 
 struct circuit *circuit_find(const struct agent_kind *kind, struct rv_str target)
@@ -76,7 +81,9 @@ struct circuit *circuit_find(const struct agent_kind *kind, struct rv_str target
 static struct probe *probe_find(const struct agents *agents, struct rv_step_id id)
 {
     const uint64_t *found = rv_map_find(&agents->probes, (uint64_t)id.task.value, id.number);
-    return found != NULL ? (struct probe *)(uintptr_t)*found : NULL;
+    struct probe *probe = found != NULL ? (struct probe *)(uintptr_t)*found : NULL;
+    rv_assert(probe == NULL || probe->step.number == id.number);
+    return probe;
 }
 
 /* ---- a circuit's life ---- */
@@ -86,6 +93,8 @@ static void probe_end(struct circuit *circuit)
 {
     if (circuit->probe == NULL)
         return;
+    rv_assert(circuit->probes != NULL);
+    rv_assert(!circuit->idle);
     circuit->probe = NULL;
     circuit_stir(circuit);
 }
@@ -97,8 +106,9 @@ static void probe_forget(struct probe *probe)
     if (circuit->probe == probe)
         probe_end(circuit);
     RV_STACK_REMOVE(circuit->probes, probe, next, prev);
-    rv_map_remove(&circuit->kind->agents->probes, (uint64_t)probe->step.task.value,
-                  probe->step.number);
+    bool indexed = rv_map_remove(&circuit->kind->agents->probes, (uint64_t)probe->step.task.value,
+                                 probe->step.number);
+    rv_assert(indexed);
     free(probe);
 }
 
@@ -129,6 +139,9 @@ static void probe_begin(struct circuit *circuit, struct rv_step_id id)
 /* Attempts that were not written, or whose end another server has recorded, end nowhere here. */
 static void circuit_rest(struct circuit *circuit, int64_t now)
 {
+    rv_assert(!circuit->idle);
+    rv_assert(circuit->probe == NULL);
+    rv_assert(circuit->waiting.count == 0);
     const struct agents *agents = circuit->kind->agents;
     struct probe *next;
     for (struct probe *probe = circuit->probes; probe != NULL; probe = next) {
@@ -181,6 +194,8 @@ static void circuit_release_one(struct circuit *circuit)
     if (!waiting_first(circuit, &id, &place))
         return;
     (void)rv_heap_pop(&circuit->waiting, &first);
+    rv_assert(first.value == (uint64_t)id.task.value);
+    rv_assert(first.detail == id.number);
     rv_map_remove(&kind->queued, first.value, first.detail);
     agents_ready_back(kind, id, place);
 }
@@ -190,11 +205,16 @@ static void circuit_close(struct circuit *circuit)
     struct agent_kind *kind = circuit->kind;
     probe_end(circuit);
     rv_due_clear(&kind->agents->circuits_due, &circuit->due);
+    rv_assert(kind->agents->circuits_count > 0);
     kind->agents->circuits_count--;
     list_remove(circuit);
-    rv_map_remove(&kind->circuits_by_target, circuit->hash, 0);
+    bool indexed = rv_map_remove(&kind->circuits_by_target, circuit->hash, 0);
+    rv_assert(indexed);
     while (circuit->waiting.count > 0)
         circuit_release_one(circuit);
+    /* What is freed is due no more. */
+    rv_assert(circuit->due.place == 0);
+    rv_assert(circuit->probe == NULL);
     circuit_free(circuit);
 }
 
@@ -202,12 +222,14 @@ static void circuit_close(struct circuit *circuit)
 static bool room_make(struct agent_kind *kind, struct rv_str target)
 {
     const struct circuit *whole = circuit_find(kind, RV_STR(""));
+    rv_assert(whole == NULL || kind->circuits_by_target.count > 0);
     size_t named = kind->circuits_by_target.count - (whole != NULL);
     if (target.len == 0 || named < kind->agents->circuits_max)
         return true;
     struct circuit *oldest = kind->circuits_idle.first;
     if (oldest != NULL && oldest == whole)
         oldest = oldest->next;
+    rv_assert(oldest == NULL || oldest->idle);
     if (oldest != NULL)
         circuit_close(oldest);
     return oldest != NULL;
@@ -246,6 +268,7 @@ static void circuit_open(struct agent_kind *kind, struct rv_str target, int64_t 
     }
     if (circuit == NULL || !rv_str_is(target, circuit->target))
         return;
+    rv_assert(agents->circuits_count <= agents->circuits_due.room);
     if (circuit->until < until)
         circuit->until = until;
     circuit_wake(circuit);
@@ -294,6 +317,7 @@ static bool circuit_gate(struct circuit *circuit, const struct rv_task *task,
         if (kept || shut)
             return !kept;
     }
+    rv_assert(step->insist || !shut);
     probe_begin(circuit, (struct rv_step_id){task->id, step->number});
     return true;
 }
@@ -372,6 +396,7 @@ static void circuit_tick(struct agents *agents, struct circuit *circuit, int64_t
     else if (held != NULL && held->complete_by <= now)
         probe_end(circuit);
     if (circuit->probe != NULL) {
+        rv_assert(held != NULL);
         rv_due_set(&agents->circuits_due, &circuit->due, held->complete_by);
     } else if (circuit->until > now) {
         rv_due_set(&agents->circuits_due, &circuit->due, circuit->until);
@@ -389,6 +414,8 @@ void circuits_tick(struct agents *agents, int64_t now)
     const struct rv_due *first;
     while ((first = rv_dues_first(&agents->circuits_due)) != NULL && first->at <= now) {
         struct circuit *circuit = first->owner;
+        rv_assert(circuit->kind->agents == agents);
+        rv_assert(!circuit->idle);
         rv_due_clear(&agents->circuits_due, &circuit->due);
         circuit->due_next = NULL;
         *end = circuit;
@@ -434,5 +461,6 @@ size_t circuits_worst(const struct agent_kind *kind, size_t max, const struct ci
             ret_worst[at] = c;
         count += count < max;
     }
+    rv_assert(count <= max);
     return count;
 }

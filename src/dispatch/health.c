@@ -1,11 +1,15 @@
 #include "dispatch/health.h"
 
+#include "base/assert.h"
+
 enum { WEIGHT = 4, WELL_BELOW = HEALTH_WORST / 8, ILL_FROM = HEALTH_WORST / 2 };
 
 /* Halves at each half-life, and along a straight line between two of them. */
 int32_t health_failing(const struct health *health, int64_t now)
 {
     int64_t ms = now - health->at;
+    rv_assert(health->failing >= 0);
+    rv_assert(health->failing <= HEALTH_WORST);
     if (ms <= 0)
         return health->failing;
     int64_t halves = ms / HEALTH_HALF_MS;
@@ -20,6 +24,7 @@ void health_note(struct health *health, bool done, int64_t now)
 {
     int32_t failing = health_failing(health, now);
     failing -= failing / WEIGHT;
+    rv_assert(failing >= 0);
     if (!done)
         failing += HEALTH_WORST / WEIGHT;
     *health = (struct health){now, failing < HEALTH_WORST ? failing : HEALTH_WORST};

@@ -12,8 +12,8 @@
 struct agent_instance;
 struct agents;
 
-/* An answer that took requests to an instance. Confirmed once the instance has shown that it came.
- * */
+/* An answer that took requests to an instance. Confirmed once the instance shows that it has the
+ * answer. */
 struct delivery {
     char *poll; /* owned, terminated */
     int64_t answered_at;

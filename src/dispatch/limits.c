@@ -7,6 +7,7 @@
  * the attempts of all servers as its scan knows them, the tokens of its bucket by itself. */
 #include "dispatch/limits.h"
 
+#include "base/assert.h"
 #include "core/agent_limit.h"
 #include "dispatch/agents.h"
 #include "dispatch/kind.h"
@@ -25,6 +26,7 @@ void limit_learn(struct agent_kind *kind, const struct rv_agent_limit *row, int6
     free(limit->by);
     limit->by = row->by.at != NULL ? rv_str_dup(row->by) : NULL; /* without memory it is not told */
     limit->at = row->at;
+    rv_assert(limit->concurrent == 0 || kind->agents->concurrents > 0);
     kind->agents->concurrents -= limit->concurrent != 0;
     kind->agents->concurrents += row->concurrent != 0;
     limit->concurrent = row->concurrent;
@@ -61,14 +63,18 @@ bool limit_lets(struct agent_kind *kind, uint64_t turn, int64_t now)
 
 void limit_take(struct agent_kind *kind, int64_t now)
 {
-    kind->limit.given++;
+    struct kind_limit *limit = &kind->limit;
+    limit->given++;
+    rv_assert(limit->concurrent == 0 || kind->held_count + limit->given <= limit->concurrent);
     /* The caller has asked whether there is a token. */
-    (void)rv_bucket_take(&kind->limit.bucket, now);
+    bool taken = rv_bucket_take(&limit->bucket, now);
+    rv_assert(taken);
 }
 
 void limits_begin(struct agents *agents)
 {
     for (struct agent_kind *kind = agents->stirring; kind != NULL; kind = kind->stirs_next) {
+        rv_assert(kind->agents == agents);
         kind->limit.given = 0;
         kind->limit.holds = false;
     }
@@ -85,6 +91,7 @@ bool limits_again(struct agents *agents, int64_t now)
             continue;
         enum limit_hold hold = limit_holds(kind, now, &until);
         again = again || hold == LIMIT_NONE;
+        rv_assert(until == 0 || until > now);
         if (until != 0 && until < agents->limits_wake_at)
             agents->limits_wake_at = until;
     }

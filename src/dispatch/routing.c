@@ -6,6 +6,7 @@
  * what nobody else has room for, so that no step waits while somebody asks. */
 #include "dispatch/routing.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "core/rows.h"
 #include "dispatch/agents.h"
@@ -37,11 +38,15 @@ static enum rv_err ready_load(const struct desk *desk, const struct agent_kind *
     struct rv_heap_entry next[RV_HEAP_LEAST_MAX];
     struct rv_step_id ids[RV_HEAP_LEAST_MAX];
     const struct rv_heap_entry *first = rv_heap_first(&kind->ready);
+    rv_assert(first != NULL);
+    rv_assert(room > 0);
     struct rv_task_id task = {(int64_t)first->value};
     /* How many a limit lets through is not known. */
     if (kind_is_limited(kind) || desk->has(desk->self, task))
         return RV_OK;
     size_t count = rv_heap_least(&kind->ready, room, next);
+    rv_assert(count > 0);
+    rv_assert(count <= RV_HEAP_LEAST_MAX);
     for (size_t i = 0; i < count; i++)
         ids[i] = (struct rv_step_id){{(int64_t)next[i].value}, (uint32_t)next[i].detail};
     return desk->load(desk->self, ids, count);
@@ -91,7 +96,9 @@ static int64_t rank_of(const struct desk *desk, const struct seeker *seeker, int
     const struct agent_instance *instance = seeker->instance;
     int64_t given = instance->given_in == desk->turn ? instance->given : 0;
     int64_t holds = (int64_t)instance->held_count + given;
+    rv_assert(seeker_room(seeker) > 0);
     int64_t load = holds * LOAD_FULL / (holds + (int64_t)seeker_room(seeker));
+    rv_assert(load <= LOAD_FULL);
     int64_t health = health_class(&instance->health, desk->now);
     return ((health << LOAD_BITS | load) << PLACE_BITS) + place;
 }
@@ -156,11 +163,13 @@ static enum rv_err match_poll(const struct desk *desk, struct seeker *seeker, in
                                 (uint64_t)place);
         if (!limit_lets(seeker->kind, desk->turn, desk->now))
             return RV_OK;
+        rv_assert(line->room >= seeker_room(seeker));
         enum rv_err err = ready_load(desk, seeker->kind, line->room);
         if (err != RV_OK || !agents_ready_take(seeker->kind, &id, &place_in_line))
             return err;
         size_t room = seeker_room(seeker);
         err = match_one(desk, seeker, id, place_in_line);
+        rv_assert(seeker_room(seeker) <= room);
         line->room -= room - seeker_room(seeker);
         if (err != RV_OK) {
             agents_ready_back(seeker->kind, id, place_in_line);
@@ -172,6 +181,7 @@ static enum rv_err match_poll(const struct desk *desk, struct seeker *seeker, in
 
 static enum rv_err match_kind(const struct desk *desk, struct agent_kind *kind)
 {
+    rv_assert(kind->stirs);
     struct line line = {.asking = kind->asking, .parked = kind->parked.first};
     enum rv_err err = RV_OK;
     desk->agents->seekers.count = 0;
@@ -197,6 +207,8 @@ static void kinds_turn(struct agents *agents, struct agent_kind *last)
 {
     if (last == NULL || last->stirs_next == NULL)
         return;
+    rv_assert(agents->stirring_last != last);
+    rv_assert(agents->stirring_last->stirs_next == NULL);
     agents->stirring_last->stirs_next = agents->stirring;
     agents->stirring = last->stirs_next;
     agents->stirring_last = last;
@@ -211,6 +223,7 @@ void routing_begin(struct agents *agents)
 
 void routing_ask(struct seeker *seeker)
 {
+    rv_assert(seeker->instance->kind == seeker->kind);
     seeker->asking_next = seeker->kind->asking;
     seeker->kind->asking = seeker;
     kind_stir(seeker->kind);

@@ -5,6 +5,7 @@
  * leaves with the next attempt. */
 #include "dispatch/sent_back.h"
 
+#include "base/assert.h"
 #include "core/decide.h"
 #include "dispatch/agents.h"
 #include "dispatch/circuit.h"
@@ -16,19 +17,26 @@ static void sent_back_remove(struct agent_kind *kind, struct rv_step_id id)
     rv_map_remove(&kind->sent_back, (uint64_t)id.task.value, id.number);
     rv_map_remove(&kind->sent_back_ranks, (uint64_t)id.task.value, id.number);
     rv_map_remove(&kind->sent_back_since, (uint64_t)id.task.value, id.number);
+    /* A step is in all three, or in none. */
+    rv_assert(kind->sent_back_ranks.count == kind->sent_back.count);
+    rv_assert(kind->sent_back_since.count == kind->sent_back.count);
+}
+
+static enum rv_err sent_back_fill(struct agent_kind *kind, const struct rv_task *task,
+                                  const struct rv_step *step)
+{
+    uint64_t id = (uint64_t)task->id.value;
+    struct ready_place place = ready_place(task, step);
+    uint64_t target = rv_hash(kind->agents->hash_key, step->target);
+    RV_TRY(rv_map_put(&kind->sent_back, id, step->number, target));
+    RV_TRY(rv_map_put(&kind->sent_back_ranks, id, step->number, (uint64_t)place.rank));
+    return rv_map_put(&kind->sent_back_since, id, step->number, (uint64_t)place.since);
 }
 
 static enum rv_err sent_back_put(struct agent_kind *kind, const struct rv_task *task,
                                  const struct rv_step *step)
 {
-    uint64_t id = (uint64_t)task->id.value;
-    struct ready_place place = ready_place(task, step);
-    uint64_t target = rv_hash(kind->agents->hash_key, step->target);
-    enum rv_err err = rv_map_put(&kind->sent_back, id, step->number, target);
-    if (err == RV_OK)
-        err = rv_map_put(&kind->sent_back_ranks, id, step->number, (uint64_t)place.rank);
-    if (err == RV_OK)
-        err = rv_map_put(&kind->sent_back_since, id, step->number, (uint64_t)place.since);
+    enum rv_err err = sent_back_fill(kind, task, step);
     if (err != RV_OK)
         sent_back_remove(kind, (struct rv_step_id){task->id, step->number});
     return err;
@@ -62,7 +70,9 @@ struct rv_step_id sent_back_first(const struct agent_kind *kind, struct rv_str t
         if (!slot->used || (target.at != NULL && slot->value != hash))
             continue;
         struct rv_step_id id = {{(int64_t)slot->a}, (uint32_t)slot->b};
-        int64_t rank = (int64_t)*rv_map_find(&kind->sent_back_ranks, slot->a, slot->b);
+        const uint64_t *found = rv_map_find(&kind->sent_back_ranks, slot->a, slot->b);
+        rv_assert(found != NULL);
+        int64_t rank = (int64_t)*found;
         bool before = rank != first_rank ? rank < first_rank : id.task.value < first.task.value;
         if (first.number != 0 && !before)
             continue;
@@ -94,6 +104,7 @@ void kind_waiting(const struct agent_kind *kind, size_t *ret_count, int64_t *ret
         count++;
         since = (int64_t)slot->value < since ? (int64_t)slot->value : since;
     }
+    rv_assert(count >= kind->queued.count);
     *ret_count = count;
     if (ret_since != NULL)
         *ret_since = count > 0 ? since : 0;

@@ -3,6 +3,7 @@
  * whoever is not sure whether it was raised raises it again. */
 #include "scheduler/calls/alerts.h"
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/call_ops.h"
@@ -34,6 +35,8 @@ static enum rv_err ack_decide(struct rv_scheduler *s, struct pending *p)
 static void ack_act(struct rv_scheduler *s, struct pending *p)
 {
     bool written = s->batch.taskless == RV_OK;
+    rv_assert(p->number > 0);
+    rv_assert(p->number <= s->batch.acks_count);
     if (written && s->batch.acks[p->number - 1].outcome == RV_ERR_NOT_FOUND) {
         p->call->err = RV_ERR_NOT_FOUND;
         p->call->message = refuse_no_alert(p->call, p->call->u.ack.alert);
@@ -75,6 +78,7 @@ static enum rv_err raise_decide(struct rv_scheduler *s, struct pending *p)
 static void raise_act(struct rv_scheduler *s, struct pending *p)
 {
     bool raised = p->number != 0 && s->batch.taskless == RV_OK;
+    rv_assert(p->number <= s->batch.raises_count);
     /* Another server was faster: it is known now. */
     if (raised && s->batch.raises[p->number - 1].outcome == RV_ERR_DUPLICATE) {
         pending_unlink(&s->batch.calls, p);

@@ -1,5 +1,6 @@
 /* Backups: the store begins a copy of itself between two batches, and somebody else reads it. */
 
+#include "base/assert.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/log.h"
@@ -26,11 +27,14 @@ static void backup_act(struct rv_scheduler *s, struct pending *p)
     if (s->options.copies.open != NULL)
         err = s->options.copies.open(s->options.copies.self, &backup->copy);
     pending_unlink(&s->batch.calls, p);
-    if (err == RV_OK)
-        log_event(
-            s, RV_LOG_INFO, "backup",
-            rv_arena_printf(s->batch.arena, "{\"bytes\":%lld}", (long long)backup->copy->bytes));
-    pending_finish(s, p, err, err == RV_OK ? RV_STR_NONE : refusal_text(s, err));
+    if (err != RV_OK) {
+        pending_finish(s, p, err, refusal_text(s, err));
+        return;
+    }
+    rv_assert(backup->copy != NULL);
+    log_event(s, RV_LOG_INFO, "backup",
+              rv_arena_printf(s->batch.arena, "{\"bytes\":%lld}", (long long)backup->copy->bytes));
+    pending_finish(s, p, RV_OK, RV_STR_NONE);
 }
 
 const struct call_ops backup_ops = {

@@ -2,6 +2,7 @@
  * dispatch/routing.c says which poll gets which, and here the attempt begins. */
 #include "scheduler/calls/hand_out.h"
 
+#include "base/assert.h"
 #include "base/prng.h"
 #include "core/decide.h"
 #include "dispatch/agents.h"
@@ -62,6 +63,9 @@ static enum rv_err desk_give(void *self, struct seeker *seeker, struct rv_step_i
     struct rv_scheduler *s = self;
     struct pending *p = pending_of(seeker);
     struct work *work = work_find(s, id.task);
+    rv_assert(work != NULL); /* desk_verify has loaded it */
+    rv_assert(p->admitted);
+    rv_assert(seeker->given < seeker->max);
     struct rv_command command = {.kind = RV_COMMAND_ASSIGN,
                                  .seed = p->call->seed ^ rv_prng_next(&s->prng),
                                  .step = id.number};

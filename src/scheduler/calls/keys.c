@@ -3,6 +3,7 @@
  * are keys, one of them is. */
 #include "scheduler/calls/keys.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/batch.h"
@@ -38,8 +39,10 @@ static enum rv_err keys_load(struct rv_scheduler *s, struct key_set *ret_set)
                                                       RV_PAGE_ROWS_MAX, rows + all, &count);
         if (err != RV_OK)
             return err;
+        rv_assert(count <= RV_PAGE_ROWS_MAX);
         all += count;
     } while (count == RV_PAGE_ROWS_MAX && all < RV_API_KEYS_MAX);
+    rv_assert(all < RV_API_KEYS_MAX + RV_PAGE_ROWS_MAX);
     *ret_set = (struct key_set){rows, all};
     return RV_OK;
 }
@@ -67,6 +70,7 @@ static const struct rv_record *record_find(const struct key_set *set, struct rv_
 static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const struct key_set *set)
 {
     struct rv_api_key *key = &p->call->u.key.row;
+    rv_assert(s->batch.record_changes == 1);
     if (record_find(set, key->id) != NULL)
         return call_refuse(
             p->call, RV_ERR_BUSY,
@@ -94,6 +98,7 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
 {
     struct rv_arena *arena = &p->call->arena;
     struct rv_api_key *key = &p->call->u.key.row;
+    rv_assert(s->batch.record_changes == 1);
     const struct rv_record *record = record_find(set, key->id);
     if (record == NULL)
         return call_refuse(p->call, RV_ERR_NOT_FOUND,
@@ -161,11 +166,12 @@ static enum rv_err access_check(struct rv_scheduler *s, const struct pending *p,
     enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
                                                   RV_STR(RV_RECORD_API_KEY), call->key_id,
                                                   RV_STR_NONE, 1, &row, &count);
-    if (err == RV_OK && call->key_id.at == NULL)
-        *ret_ended = count > 0;
-    else if (err == RV_OK)
-        *ret_ended = count == 0 || !rv_str_eq(row.key, call->key_id);
-    return err;
+    if (err != RV_OK)
+        return err;
+    rv_assert(count <= 1);
+    *ret_ended = call->key_id.at == NULL ? count > 0
+                                         : count == 0 || !rv_str_eq(row.key, call->key_id);
+    return RV_OK;
 }
 
 /* Moves the calls whose access has ended from one list to another. */
@@ -213,11 +219,13 @@ static enum rv_err parked_refuse(struct rv_scheduler *s)
     for (size_t i = 0; err == RV_OK && i < s->parked_by_serial.room; i++) {
         const struct rv_map_slot *slot = &s->parked_by_serial.slots[i];
         struct pending *p = (struct pending *)(uintptr_t)slot->value;
+        rv_assert(!slot->used || count < s->parked_by_serial.count);
         if (slot->used && !parked_stands(&set, p->call))
             ended[count++] = p;
     }
     for (size_t i = 0; i < count; i++) {
         struct rv_call *call = ended[i]->call;
+        rv_assert(ended[i]->parked);
         bool wrote = ended[i]->changes;
         pending_finish(s, ended[i], wrote ? RV_OK : RV_ERR_REFUSED,
                        wrote ? RV_STR_NONE : RV_STR(REVOKED));
@@ -226,23 +234,30 @@ static enum rv_err parked_refuse(struct rv_scheduler *s)
     return err;
 }
 
+/* The calls of this batch; after a change of keys also those that wait elsewhere. Only calls that
+ * were allowed before the newest change of keys read the store here. */
+static enum rv_err all_ended_take(struct rv_scheduler *s, struct pending_list *ended)
+{
+    RV_TRY(ended_take(s, &s->batch.calls, false, ended));
+    rv_assert(s->key_changes >= s->key_changes_checked);
+    if (s->key_changes == s->key_changes_checked)
+        return RV_OK;
+    RV_TRY(ended_take(s, &s->evaluations.calls, true, ended));
+    RV_TRY(parked_refuse(s));
+    s->key_changes_checked = s->key_changes;
+    return RV_OK;
+}
+
 /* The api checks access before it sends a call. By the time of its decision that may be past: the
- * call was in the mailbox with the revocation, or its expressions were evaluated meanwhile. Only
- * calls that were allowed before the newest change of keys read the store here. */
+ * call was in the mailbox with the revocation, or its expressions were evaluated meanwhile. */
 enum rv_err keys_refuse(struct rv_scheduler *s)
 {
     struct pending_list ended = {NULL, NULL};
-    enum rv_err err = ended_take(s, &s->batch.calls, false, &ended);
-    bool changed = s->key_changes != s->key_changes_checked;
-    if (err == RV_OK && changed)
-        err = ended_take(s, &s->evaluations.calls, true, &ended);
-    if (err == RV_OK && changed)
-        err = parked_refuse(s);
-    if (err == RV_OK)
-        s->key_changes_checked = s->key_changes;
+    enum rv_err err = all_ended_take(s, &ended);
     while (ended.first != NULL) {
         struct pending *p = ended.first;
         struct rv_call *call = p->call;
+        rv_assert(!p->parked);
         pending_unlink(&ended, p);
         pending_finish(s, p, RV_ERR_REFUSED, RV_STR(REVOKED));
         call->access_ended = call->err != RV_OK; /* items that were accepted are answered */
@@ -256,6 +271,7 @@ static void key_act(struct rv_scheduler *s, struct pending *p)
         return;
     if (p->call->err == RV_OK && s->batch.taskless == RV_OK) {
         p->call->u.key.changes = ++s->key_changes;
+        rv_assert(s->key_changes > s->key_changes_checked);
         s->more_due = true; /* the calls that wait with it end */
     }
     answers_taskless_act(s, p);
@@ -301,6 +317,7 @@ static enum rv_err keys_read(const struct query *q, struct rv_call *call)
     enum rv_err err = q->store->ops->list_records(q->store, arena, RV_STR(RV_RECORD_API_KEY),
                                                   RV_STR_NONE, keys->after, keys->limit, rows,
                                                   &keys->count);
+    rv_assert(err != RV_OK || keys->count <= keys->limit);
     for (size_t i = 0; err == RV_OK && i < keys->count; i++) {
         /* One that cannot be read is shown by its id, so that it can be revoked. */
         err = rv_api_key_read(arena, &rows[i], &keys->rows[i]);

@@ -1,6 +1,7 @@
 /* The operator's word on what the agents of one name may take: a limit, a pause, or its end. It is
  * a record of the store; the caches learn it once it is written. */
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "core/agent_limit.h"
 #include "dispatch/agents.h"
@@ -56,6 +57,7 @@ static enum rv_err limit_decide(struct rv_scheduler *s, struct pending *p)
     p->waits_turn = s->batch.record_changes++ > 0;
     if (p->waits_turn)
         return RV_OK;
+    rv_assert(s->batch.record_changes == 1);
     struct rv_agent_limit limit;
     enum rv_err err = record_find(s, asked->row.agent, &limit, &found);
     if (err != RV_OK)
@@ -79,6 +81,7 @@ static enum rv_err limit_decide(struct rv_scheduler *s, struct pending *p)
     struct agent_kind *kind = agents_kind(&s->agents, limit.agent);
     if (kind == NULL)
         return RV_ERR_MEMORY;
+    rv_assert(kind->limit.changed_in < s->batch.turn); /* one change of records in a batch */
     kind->limit.changed_in = s->batch.turn;
     asked->after = limit;
     return found || rv_agent_limit_any(&limit) ? record_write(s, &limit) : RV_OK;
@@ -91,8 +94,11 @@ static void limit_act(struct rv_scheduler *s, struct pending *p)
     if (!record_turn(s, p))
         return;
     struct agent_kind *kind = agents_kind_find(&s->agents, asked->row.agent);
-    if (p->call->err == RV_OK && s->batch.taskless == RV_OK && kind != NULL)
+    if (p->call->err == RV_OK && s->batch.taskless == RV_OK && kind != NULL) {
+        rv_assert(kind->limit.changed_in == s->batch.turn);
+        rv_assert(asked->after.at == s->batch.now);
         limit_learn(kind, &asked->after, s->batch.now);
+    }
     answers_taskless_act(s, p);
 }
 

@@ -1,6 +1,7 @@
 /* What a task's submitter has been told: a page, or the next ones when they are there. Messages are
  * read after the commit, so that those of the batch itself are among them. */
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/parking.h"
@@ -36,6 +37,8 @@ static enum rv_err messages_read(struct rv_scheduler *s, struct rv_call *call)
 {
     struct rv_call_messages *messages = &call->u.messages;
     const struct rv_task *task = messages->of;
+    rv_assert(messages->limit > 0);
+    rv_assert(messages->limit <= RV_PAGE_ROWS_MAX);
     messages->rows = RV_ROOM(&call->arena, struct rv_message, messages->limit);
     if (messages->rows == NULL)
         return call->arena.refused;
@@ -45,6 +48,7 @@ static enum rv_err messages_read(struct rv_scheduler *s, struct rv_call *call)
                                                    &messages->count);
     if (err != RV_OK)
         return call->arena.refused != RV_OK ? call->arena.refused : err;
+    rv_assert(messages->count <= messages->limit);
     uint32_t newest = messages->count > 0 ? messages->rows[messages->count - 1].number
                                           : messages->after;
     messages->over = !rv_task_state_open(task->state) && newest >= task->last_message;
@@ -88,6 +92,8 @@ static void messages_act(struct rv_scheduler *s, struct pending *p)
 static void messages_tell(struct rv_scheduler *s, struct pending *p, const struct work *work)
 {
     struct rv_call_messages *messages = &p->call->u.messages;
+    rv_assert(p->parked);
+    rv_assert(work->id.value == messages->task.value);
     if (work->task->last_message <= messages->after && rv_task_state_open(work->task->state))
         return;
     messages->of = rv_row_copy(&rv_row_task, RV_COLUMNS_PLAIN, &p->call->arena, work->task);

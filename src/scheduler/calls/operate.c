@@ -1,6 +1,7 @@
 /* The operator's and the author's calls: resubmit, undo, cancel; acknowledge; publish. */
 #include "scheduler/calls/operate.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "core/cure.h"
@@ -86,6 +87,8 @@ enum rv_err operate_work(struct rv_scheduler *s, const struct rv_call_operate *o
     *ret_plan = plan;
     if (plan == NULL)
         return RV_ERR_MEMORY;
+    rv_assert(work->task != NULL);
+    rv_assert(work->id.value == operate->task.value);
     work->waits = false;
     enum rv_err err = late_unseen(s, operate, work, &plan->message);
     if (err != RV_OK)
@@ -120,6 +123,7 @@ static enum rv_err cures_add(struct rv_scheduler *s, struct rv_arena *arena,
     struct newer newer = newer_of(work);
     struct query query = query_of(s);
     enum rv_err err = cures_find(&query, work->task, work->workflow, &newer, cures, &count);
+    rv_assert(count <= RV_CURES_MAX);
     for (size_t i = 0; err == RV_OK && text.at != NULL && i < count; i++) {
         char line[RV_CURE_LINE_BYTES];
         rv_cure_line(work->id, &cures[i], line);
@@ -137,6 +141,7 @@ static enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
     struct rv_call *call = p->call;
     struct rv_call_operate *operate = &call->u.operate;
     struct work *work;
+    p->works = NULL; /* those of an earlier batch are gone */
     p->waits = p->bounded = false;
     enum rv_err err = operate->agent.at != NULL ? probe_choose(s, call) : RV_OK;
     if (err != RV_OK || call->err != RV_OK || (operate->agent.at != NULL && operate->step == 0))
@@ -184,6 +189,7 @@ static enum rv_err operate_decide(struct rv_scheduler *s, struct pending *p)
 static void operate_act(struct rv_scheduler *s, struct pending *p)
 {
     struct work *work = p->works ? p->works[0] : NULL;
+    rv_assert(work == NULL || work->id.value == p->call->u.operate.task.value);
     pending_unlink(&s->batch.calls, p);
     if (p->waits) {
         if (s->draining)

@@ -93,6 +93,8 @@ static enum rv_err attempt_over(struct rv_scheduler *s, struct pending *p, struc
                                 struct ending ending)
 {
     uint64_t over_in = held->over_in[ending_kind(ending.how, ending.effect)];
+    rv_assert(over_in <= s->batch.turn);
+    rv_assert(p->ends_from <= s->batch.turn);
     bool decided = p->ends_from != 0 && over_in >= p->ends_from;
     if (decided || p->ends.left || p->ends.evaluated >= ENDS_MAX) {
         p->ends.decided = p->ends.decided || over_in == s->batch.turn;
@@ -179,10 +181,12 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p, bool *re
         parked_leave(s, p);
     }
     instance_boots(instance, p->seeker.boot);
+    rv_assert(instance->boot == p->seeker.boot);
     *ret_waits = boot_is_undecided(s, p);
     if (*ret_waits)
         return RV_OK;
     for (struct held *h = instance->held; h != NULL; h = h->next) {
+        rv_assert(h->instance == instance);
         if (h->boot == p->seeker.boot)
             continue;
         struct ending lost = {RV_ATTEMPT_LOST, RV_EFFECT_UNKNOWN, p->poll->inside};
@@ -204,6 +208,7 @@ static bool poll_is_seen(const struct agent_instance *instance, uint64_t poll)
 
 static void poll_note(struct agent_instance *instance, uint64_t poll, bool heard)
 {
+    rv_assert(instance->polls_next < POLLS_SEEN);
     instance->polls_seen[instance->polls_next] = poll;
     instance->polls_heard[instance->polls_next] = heard;
     instance->polls_next = (instance->polls_next + 1) % POLLS_SEEN;
@@ -238,6 +243,8 @@ static struct pending *parked_copy(const struct rv_scheduler *s, const struct pe
     const uint64_t *found = rv_map_find(&s->parked_polls, (uint64_t)(uintptr_t)p->seeker.instance,
                                         rv_hash(s->agents.hash_key, poll));
     struct pending *other = found ? (struct pending *)(uintptr_t)*found : NULL;
+    rv_assert(other == NULL || other->parked);
+    rv_assert(other == NULL || other->seeker.instance == p->seeker.instance);
     return other && rv_str_eq(other->poll->poll, poll) ? other : NULL;
 }
 
@@ -271,8 +278,7 @@ static void poll_hear(struct rv_scheduler *s, struct pending *p, struct rv_str p
         pending_finish(s, copy, RV_OK, RV_STR_NONE);
 }
 
-/* What this poll confirms. That is so whenever it comes, and whichever life of the process says it.
- */
+/* What this poll confirms: at any time, and whichever process of the instance has sent it. */
 static void poll_confirm(const struct pending *p)
 {
     for (size_t i = 0; i < p->poll->confirm_count; i++) {
@@ -302,7 +308,9 @@ static enum rv_err poll_lost(struct rv_scheduler *s, struct pending *p)
     for (const struct delivery *d = instance->unconfirmed; d != NULL; d = d->next) {
         if (rv_str_is(p->poll->poll, d->poll) || d->answered_at + grace > s->batch.now)
             continue;
+        rv_assert(d->held != NULL);
         for (struct held *h = d->held; h != NULL; h = h->mate_next) {
+            rv_assert(h->instance == instance);
             struct ending unheard = {RV_ATTEMPT_UNDELIVERED, RV_EFFECT_UNKNOWN, false};
             enum rv_err err = attempt_over(s, p, h, unheard);
             if (err != RV_OK)
@@ -321,6 +329,8 @@ enum rv_err polls_match_add(struct rv_scheduler *s, struct pending *p, struct wo
             return RV_ERR_MEMORY;
     }
     const struct rv_step *row = work_step(work, step);
+    rv_assert(row != NULL);
+    rv_assert(p->seeker.given < RV_POLL_REQUESTS_MAX);
     p->matched[p->seeker.given++] = (struct matched){work, step, row->token, repeat};
     p->seeker.given_bytes += row->input.len;
     s->batch.handed_bytes += row->input.len;
@@ -337,6 +347,7 @@ static enum rv_err poll_repeat(struct rv_scheduler *s, struct pending *p)
         return RV_OK;
     for (const struct held *h = delivery->held; h != NULL; h = h->mate_next) {
         struct work *work;
+        rv_assert(h->delivery == delivery);
         if (p->seeker.given == RV_POLL_REQUESTS_MAX)
             break;
         enum rv_err err = work_get(s, h->step.task, &work);
@@ -362,6 +373,7 @@ static void poll_twins(struct rv_scheduler *s, struct pending *p)
     for (struct seeker *before = p->seeker.asked_before; before != NULL;
          before = before->asked_before) {
         struct pending *other = pending_of(before);
+        rv_assert(before->instance == instance);
         if (before->name == p->seeker.name && rv_str_eq(other->poll->poll, p->poll->poll))
             other->poll->max = before->max = 0, other->poll->wait_ms = 0;
     }
@@ -498,10 +510,12 @@ static void cancels_fill(struct pending *p)
     for (struct held *h = p->seeker.instance->held; h != NULL; h = h->next) {
         if (!h->revoked || h->cancel_told)
             continue;
+        rv_assert(p->seeker.instance->cancels > 0);
         h->cancel_told = true;
         p->seeker.instance->cancels--;
         poll->cancels[poll->cancels_count++] = (struct rv_cancel_notice){h->step, h->token};
     }
+    rv_assert(p->seeker.instance->cancels == 0);
 }
 
 /* An attempt that this very poll took, and whose request it was not answered with: the caches had
@@ -576,6 +590,8 @@ bool poll_fill(struct rv_scheduler *s, struct pending *p)
     for (size_t i = 0; i < p->seeker.given; i++) {
         const struct matched *m = &p->matched[i];
         const struct rv_step *step = work_step(m->work, m->step);
+        rv_assert(step != NULL);
+        rv_assert(poll->requests_count <= i);
         /* Perhaps it ended in this very batch, and somebody else has the next one. */
         bool over = step->attempt_state != RV_ATTEMPT_OPEN || step->token != m->token;
         if (m->work->dropped || over || p->unanswerable)
@@ -609,17 +625,27 @@ static void poll_unname(struct rv_scheduler *s, const struct pending *p)
         rv_map_remove(&s->parked_polls, instance, p->seeker.name);
 }
 
+/* A parked poll is found by its instance and its own name. */
+static enum rv_err poll_name(struct rv_scheduler *s, struct pending *p)
+{
+    RV_TRY(rv_map_put(&s->parked_polls, (uint64_t)(uintptr_t)p->seeker.instance, p->seeker.name,
+                      (uint64_t)(uintptr_t)p));
+    enum rv_err err = pending_park(s, p, p->poll->wait_ms);
+    if (err != RV_OK)
+        poll_unname(s, p);
+    return err;
+}
+
 static void poll_park(struct rv_scheduler *s, struct pending *p)
 {
+    rv_assert(p->admitted);
+    rv_assert(!p->parked);
+    rv_assert(p->seeker.given == 0);
     pending_unlink(&s->batch.calls, p);
-    enum rv_err err = rv_map_put(&s->parked_polls, (uint64_t)(uintptr_t)p->seeker.instance,
-                                 p->seeker.name, (uint64_t)(uintptr_t)p);
-    if (err == RV_OK)
-        err = pending_park(s, p, p->poll->wait_ms);
+    enum rv_err err = poll_name(s, p);
     if (err != RV_OK) {
         struct rv_str many = RV_STR(
             "too many polls are waiting: use fewer connections, and raise `max` instead");
-        poll_unname(s, p);
         pending_finish(s, p, err, err == RV_ERR_BUSY ? many : RV_STR_NONE);
         return;
     }
@@ -640,6 +666,7 @@ void poll_carry(struct rv_scheduler *s, struct pending *p)
 
 static void poll_act(struct rv_scheduler *s, struct pending *p)
 {
+    rv_assert(!p->parked);
     bool filled = poll_fill(s, p);
     if (!p->admitted && !s->draining) {
         poll_carry(s, p);
@@ -662,6 +689,9 @@ static void instance_act_parked(struct rv_scheduler *s, struct agent_instance *i
     for (struct seeker *seeker = instance->parked.first; seeker != NULL; seeker = next) {
         struct pending *p = pending_of(seeker);
         next = seeker->its_next;
+        rv_assert(p->parked);
+        rv_assert(p->admitted);
+        rv_assert(seeker->instance == instance);
         bool anything = p->seeker.given > 0 || instance->cancels > 0;
         bool filled = anything && poll_fill(s, p);
         p->unanswerable = p->unanswerable || was_given(p);
@@ -676,6 +706,7 @@ void polls_act_parked(struct rv_scheduler *s)
     s->agents.news = NULL;
     while (instance != NULL) {
         struct agent_instance *next = instance->news_next;
+        rv_assert(instance->news);
         instance->news = false;
         instance_act_parked(s, instance);
         if (instance->cancels > 0) /* no memory to tell them */

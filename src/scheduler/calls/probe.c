@@ -4,6 +4,7 @@
  * circuit's probe. */
 #include "scheduler/calls/probe.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "dispatch/agents.h"
 #include "dispatch/circuit.h"
@@ -26,6 +27,8 @@ static struct rv_str open_targets(struct rv_call *call, const struct agent_kind 
 {
     const struct circuit *worst[RV_AGENT_CIRCUITS_SHOWN];
     size_t count = circuits_worst(kind, RV_AGENT_CIRCUITS_SHOWN, worst);
+    rv_assert(count <= RV_AGENT_CIRCUITS_SHOWN);
+    rv_assert(count <= kind->circuits.count);
     struct rv_buf text;
     rv_buf_init(&text, LIST_BYTES + RV_AGENT_CIRCUITS_SHOWN * RV_KEY_BYTES_MAX);
     for (size_t i = 0; i < count; i++)
@@ -60,6 +63,7 @@ static bool target_meant(struct rv_scheduler *s, struct rv_call *call, struct ch
         meant = circuit_find(kind, named ? operate->target : RV_STR(""));
     if (!named && meant == NULL && count == 1)
         meant = kind->circuits.first;
+    rv_assert(meant == NULL || meant->kind == kind);
     bool open = meant != NULL && circuit_is_open(meant, s->batch.now);
     choice->circuit = open ? meant : NULL;
     choice->target = open ? rv_str_of(meant->target) : operate->target;
@@ -111,9 +115,13 @@ static enum rv_err consider_hint(struct rv_scheduler *s, struct choice *choice,
         return RV_OK;
     enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_PLAIN,
                                                 &id.task, 1, &task);
-    if (err == RV_OK)
-        err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_PLAIN, &id, 1, &step);
-    *ret_waits = err == RV_OK && consider(choice, task, step);
+    if (err != RV_OK)
+        goto err_after_mark;
+    err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_PLAIN, &id, 1, &step);
+    if (err != RV_OK)
+        goto err_after_mark;
+    *ret_waits = consider(choice, task, step);
+err_after_mark:
     rv_arena_release(s->batch.arena, mark);
     return err;
 }
@@ -126,24 +134,23 @@ static enum rv_err step_choose(struct rv_scheduler *s, struct choice *choice)
     bool whole = choice->target.len == 0, waits = false;
     const struct rv_heap_entry *ready = whole ? rv_heap_first(&kind->ready) : NULL;
     struct rv_step_id id = {.number = 0};
-    enum rv_err err = RV_OK;
+    rv_assert(choice->circuit == NULL || choice->circuit->kind == kind);
     if (choice->circuit != NULL)
-        err = consider_hint(s, choice, circuit_first(choice->circuit), &waits);
+        RV_TRY(consider_hint(s, choice, circuit_first(choice->circuit), &waits));
     if (ready != NULL)
         id = (struct rv_step_id){{(int64_t)ready->value}, (uint32_t)ready->detail};
-    if (err == RV_OK)
-        err = consider_hint(s, choice, id, &waits);
+    RV_TRY(consider_hint(s, choice, id, &waits));
     waits = false;
-    for (int i = 0; i < HINTS_MAX && err == RV_OK && !waits; i++) {
+    for (int i = 0; i < HINTS_MAX && !waits; i++) {
         id = sent_back_first(kind, whole ? RV_STR_NONE : choice->target);
         if (id.number == 0)
             break;
-        err = consider_hint(s, choice, id, &waits);
-        if (err == RV_OK && !waits)
+        RV_TRY(consider_hint(s, choice, id, &waits));
+        if (!waits)
             sent_back_forget(kind, id);
     }
-    choice->more = err == RV_OK && !waits && id.number != 0;
-    return err;
+    choice->more = !waits && id.number != 0;
+    return RV_OK;
 }
 
 enum rv_err probe_choose(struct rv_scheduler *s, struct rv_call *call)

@@ -5,6 +5,7 @@
  * all else overtake it there. */
 #include "scheduler/calls/reads.h"
 
+#include "base/assert.h"
 #include "scheduler/batch/absence.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/call_ops.h"
@@ -81,6 +82,8 @@ enum rv_err read_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call *call = p->call;
     struct rv_arena *arena = &call->arena;
+    rv_assert(p->ops->read != NULL);
+    rv_assert(s->batch.read_tries <= READ_TRIES_MAX);
     p->read = READ_LATER;
     if (s->batch.read_tries == READ_TRIES_MAX)
         return RV_OK;
@@ -128,6 +131,7 @@ enum rv_err reads_go_on(struct rv_scheduler *s)
         pending_unlink(&s->reads, p);
         pending_append(&s->batch.calls, p);
         err = read_answer(s, p);
+        rv_assert(call->arena.bytes_taken >= before);
         call->loaded_bytes = call->arena.bytes_taken - before;
         bytes += call->loaded_bytes;
         if (call->loads != NULL)

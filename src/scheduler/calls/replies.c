@@ -1,5 +1,6 @@
 /* Replies and lease renewals: each item is decided on its own and has its own status. */
 
+#include "base/assert.h"
 #include "base/time.h"
 #include "dispatch/circuit.h"
 #include "dispatch/held.h"
@@ -33,9 +34,13 @@ static enum rv_err step_for(struct rv_scheduler *s, struct rv_step_id id, struct
     if (err != RV_OK || work->task == NULL || id.number > work->task->last_number)
         return err;
     err = work_step_load(s, work, id.number);
-    if (err == RV_OK)
-        *ret_work = work;
-    return err == RV_ERR_NOT_FOUND ? RV_OK : err;
+    if (err == RV_ERR_NOT_FOUND)
+        return RV_OK;
+    if (err != RV_OK)
+        return err;
+    rv_assert(work_step(work, id.number) != NULL);
+    *ret_work = work;
+    return RV_OK;
 }
 
 /* Nobody knows whether there is such a step. */
@@ -64,6 +69,7 @@ static void delivery_shown(struct rv_scheduler *s, struct rv_step_id id, uint64_
     struct held *held = held_find(&s->agents, id);
     if (held == NULL || held->token != token)
         return;
+    rv_assert(held->delivery->instance == held->instance);
     held->instance->heard_at = s->batch.now;
     delivery_confirm(held->delivery);
 }
@@ -100,6 +106,9 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
 {
     struct rv_reply_item *item = &p->call->u.replies.items[i];
     struct work *work;
+    rv_assert(i < p->call->u.replies.count);
+    rv_assert(item->status == 0);
+    rv_assert(p->works[i] == NULL);
     enum rv_err err = step_for(s, item->step, &work);
     if (err != RV_OK)
         return err;
@@ -187,9 +196,11 @@ static size_t replies_want(const struct pending *p, size_t from, struct rv_step_
 {
     const struct rv_call_replies *replies = &p->call->u.replies;
     size_t count = 0, most = p->large && room > REPLIES_PIECE ? REPLIES_PIECE : room;
+    rv_assert(from <= replies->count);
     for (size_t i = from; i < replies->count && count < most; i++)
         if (replies->items[i].status == 0)
             ids[count++] = replies->items[i].step;
+    rv_assert(count <= room);
     return count;
 }
 
@@ -218,9 +229,8 @@ static enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
     if (p->works == NULL)
         return RV_ERR_MEMORY;
     p->awaits.value = 0;
-    enum rv_err err = RV_OK;
     p->bounded = false;
-    for (size_t i = 0; err == RV_OK && i < replies->count; i++) {
+    for (size_t i = 0; i < replies->count; i++) {
         const struct rv_reply_item *item = &replies->items[i];
         if (item->status != 0 || (item_waits(s, p, i) && !s->draining))
             continue;
@@ -231,17 +241,17 @@ static enum rv_err replies_decide(struct rv_scheduler *s, struct pending *p)
             continue;
         }
         batch_spends(s, p, item->reply.output.len + item->reply.error.len);
-        err = replies_load(s, p, i);
-        if (err == RV_OK)
-            err = reply_decide(s, p, i);
+        RV_TRY(replies_load(s, p, i));
+        RV_TRY(reply_decide(s, p, i));
     }
-    return err;
+    return RV_OK;
 }
 
 static void replies_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_replies *replies = &p->call->u.replies;
     bool again = false, left = false;
+    rv_assert(p->works != NULL);
     for (size_t i = 0; i < replies->count; i++) {
         if (p->works[i] != NULL && p->works[i]->dropped) {
             bool repeats = work_again(p->works[i]);
@@ -282,6 +292,8 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
 {
     struct rv_lease_item *item = &p->call->u.leases.items[i];
     struct work *work;
+    rv_assert(i < p->call->u.leases.count);
+    rv_assert(item->status == 0);
     item->cancel = true;
     enum rv_err err = step_for(s, item->step, &work);
     if (err != RV_OK)
@@ -337,20 +349,19 @@ static enum rv_err leases_decide(struct rv_scheduler *s, struct pending *p)
     p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, leases->count + 1);
     if (p->works == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = RV_OK;
     p->bounded = false;
-    for (size_t i = 0; err == RV_OK && i < leases->count; i++) {
+    for (size_t i = 0; i < leases->count; i++) {
         const struct rv_lease_item *item = &leases->items[i];
         if (item->status != 0)
             continue;
         if (share_lets(s, p, item->step.task)) {
-            err = lease_decide(s, p, i);
+            RV_TRY(lease_decide(s, p, i));
         } else {
             left_note(s, p->call, item->step, item->token);
             p->bounded = true;
         }
     }
-    return err;
+    return RV_OK;
 }
 
 static void leases_act(struct rv_scheduler *s, struct pending *p)
@@ -370,6 +381,7 @@ static void leases_act(struct rv_scheduler *s, struct pending *p)
             continue;
         }
         const struct rv_step *step = work_step(work, item->step.number);
+        rv_assert(step != NULL);
         item->cancel = step->attempt_state != RV_ATTEMPT_OPEN || step->token != item->token;
         item->lease_until = step->lease_until;
         item->complete_by = step->complete_by;

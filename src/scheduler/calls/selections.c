@@ -2,6 +2,7 @@
  * says of them. What is done with them then is bulk.c's. */
 #include "scheduler/calls/selections.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "core/selection.h"
 #include "scheduler/batch/answers.h"
@@ -47,6 +48,7 @@ enum rv_err selection_load(struct rv_store *store, struct rv_arena *arena, struc
     enum rv_err err = store->ops->list_records(store, arena, RV_STR(RV_RECORD_SELECTION),
                                                rv_task_text(id, key), RV_STR_NONE, 1, &row, &count);
     *ret_found = err == RV_OK && count > 0;
+    rv_assert(!*ret_found || count == 1);
     return *ret_found ? rv_selection_read(arena, &row, ret_selection) : err;
 }
 
@@ -96,15 +98,17 @@ enum rv_err selections_count(struct rv_scheduler *s, size_t *ret_all, size_t *re
         enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
                                                       RV_STR(RV_RECORD_SELECTION), RV_STR_NONE,
                                                       after, RV_PAGE_ROWS_MAX, rows, &count);
-        for (size_t i = 0; err == RV_OK && i < count; i++) {
+        if (err != RV_OK)
+            return err;
+        rv_assert(count <= RV_PAGE_ROWS_MAX);
+        for (size_t i = 0; i < count; i++) {
             struct rv_selection selection;
-            err = rv_selection_read(s->batch.arena, &rows[i], &selection);
+            RV_TRY(rv_selection_read(s->batch.arena, &rows[i], &selection));
             *ret_open += selection.begun.at != 0 && selection.ended_at == 0 &&
                          selection.stopped.at == 0;
         }
-        if (err != RV_OK)
-            return err;
         *ret_all += count;
+        rv_assert(*ret_open <= *ret_all);
         after = count > 0 ? rows[count - 1].key : after;
     } while (count == RV_PAGE_ROWS_MAX);
     return RV_OK;
@@ -136,6 +140,9 @@ static enum rv_err page_gather(struct rv_scheduler *s, struct pending *p)
     struct rv_arena_mark mark = rv_arena_mark(s->batch.arena);
     int64_t workflows[RV_SELECTION_SHOWN];
     size_t shown = select->shown_count;
+    rv_assert(!select->whole);
+    rv_assert(shown <= RV_SELECTION_SHOWN);
+    rv_assert(shown <= select->count);
     list->limit = PIECE_ROWS;
     list->count = 0;
     list->next = (struct rv_task_id){0};
@@ -145,6 +152,7 @@ static enum rv_err page_gather(struct rv_scheduler *s, struct pending *p)
         err = p->call->arena.refused;
     for (size_t i = 0; err == RV_OK && i < list->count; i++) {
         const struct rv_task *task = &list->tasks[i];
+        rv_assert(select->count < select->room);
         select->ids[select->count++] = task->id;
         if (select->shown_count == RV_SELECTION_SHOWN)
             continue;
@@ -172,6 +180,8 @@ static enum rv_err chunks_put(struct rv_scheduler *s, const struct rv_call_selec
 {
     struct rv_buf value;
     enum rv_err err = RV_OK;
+    rv_assert(select->count > 0);
+    rv_assert(select->count <= RV_SELECTION_TASKS_MAX);
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
     for (size_t from = 0; err == RV_OK && from < select->count; from += CHUNK_TASKS) {
         char text[RV_ID_TEXT_BYTES];
@@ -193,6 +203,8 @@ static enum rv_err selection_make(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_select *select = p->call->u.select;
     size_t all, open;
+    rv_assert(select->whole);
+    rv_assert(s->batch.record_changes == 1);
     if (select->count == 0)
         return call_refuse(p->call, RV_ERR_NOT_FOUND,
                            RV_STR("no task matches the filter, so no selection was created"));
@@ -261,13 +273,16 @@ static enum rv_err selections_read(const struct query *q, struct rv_call *call)
     size_t count = 0;
     enum rv_err err = q->store->ops->list_records(q->store, arena, RV_STR(RV_RECORD_SELECTION),
                                                   RV_STR_NONE, after, asked->limit, rows, &count);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
-        err = rv_selection_read(arena, &rows[i], &asked->rows[i]);
-        if (err == RV_OK && !asked->rows[i].unreadable)
-            err = selection_outcomes(q->store, arena, &asked->rows[i]);
+    if (err != RV_OK)
+        return err;
+    rv_assert(count <= asked->limit);
+    for (size_t i = 0; i < count; i++) {
+        RV_TRY(rv_selection_read(arena, &rows[i], &asked->rows[i]));
+        if (!asked->rows[i].unreadable)
+            RV_TRY(selection_outcomes(q->store, arena, &asked->rows[i]));
     }
     asked->count = count;
-    return err;
+    return RV_OK;
 }
 
 /* What the command began may not have ended yet, and may still fail. */
@@ -306,10 +321,14 @@ static enum rv_err outcomes_read(const struct query *q, struct rv_call *call)
     size_t count = 0;
     err = q->store->ops->list_records(q->store, arena, RV_STR(RV_RECORD_OUTCOME), with, after,
                                       asked->limit, rows, &count);
-    for (size_t i = 0; err == RV_OK && i < count; i++)
+    if (err != RV_OK)
+        return err;
+    rv_assert(count <= asked->limit);
+    for (size_t i = 0; i < count; i++)
         if (rv_bulk_outcome_read(&rows[i], &asked->rows[asked->count]))
             asked->count++;
-    return err == RV_OK ? outcome_tasks(q, asked, arena) : err;
+    rv_assert(asked->count <= count);
+    return outcome_tasks(q, asked, arena);
 }
 
 const struct call_ops selections_ops = {

@@ -1,5 +1,6 @@
 /* A task as it stands, or when it has changed: the call may be parked until then. */
 
+#include "base/assert.h"
 #include "core/rows.h"
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/call_ops.h"
@@ -43,6 +44,7 @@ static enum rv_err show_plain(struct rv_scheduler *s, struct pending *p)
 static void show_act(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_show *show = &p->call->u.show;
+    rv_assert(!p->parked);
     pending_unlink(&s->batch.calls, p);
     /* It was read before the commit: what this very batch has changed, nobody would tell it. */
     const struct work *work = work_find(s, show->task);
@@ -75,6 +77,8 @@ static void show_tell(struct rv_scheduler *s, struct pending *p, const struct wo
 {
     const struct rv_task *task = work->task;
     struct rv_call_show *show = &p->call->u.show;
+    rv_assert(p->parked);
+    rv_assert(work->id.value == show->task.value);
     bool ended = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
     pending_waiter_answer(s, p, task, ended || task->revision > show->after_revision, &show->found);
 }

@@ -1,6 +1,5 @@
-/* Submissions: many tasks in a call, each with its own result, all acknowledged after the commit.
- * */
-
+/* Submissions: many tasks in a call, each with its own result, acknowledged after the commit. */
+#include "base/assert.h"
 #include "base/limits.h"
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/call_ops.h"
@@ -60,6 +59,7 @@ static enum rv_err keys_find(struct rv_scheduler *s, const struct pending *p,
     /* Spread to the items' places, from the back so that nothing is overwritten unread. */
     for (size_t i = submit->count; err == RV_OK && i > 0; i--)
         rows[i - 1] = key_wanted(s, p, i - 1) ? rows[--count] : none;
+    rv_assert(err != RV_OK || count == 0); /* each row has its item */
     return err;
 }
 
@@ -132,6 +132,8 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct pending *p, size_t 
     if (err != RV_OK)
         return err;
     struct work *work = *ret_work;
+    rv_assert(work->task == NULL);
+    rv_assert(work->workflow == workflow);
     work->destination = destination;
     struct rv_command command = {.kind = RV_COMMAND_SUBMIT,
                                  .seed = call->seed ^ (uint64_t)work->id.value};
@@ -168,6 +170,7 @@ static enum rv_err item_begin(struct rv_scheduler *s, struct pending *p, size_t 
                               "definition again as a new version"));
         return RV_OK;
     }
+    rv_assert(work->task != NULL);
     item->task = work->id;
     return RV_OK;
 }
@@ -176,6 +179,9 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct pending *p, size_t
                                const struct rv_key_row *row)
 {
     struct rv_submission *item = &p->call->u.submit.items[i];
+    rv_assert(i < p->call->u.submit.count);
+    rv_assert(!item_over(item));
+    rv_assert(p->works[i] == NULL);
     if (row->task.value != 0)
         return item_known(s, p->call, item, row);
     /* Neighbours mostly name the same workflow: the one before is asked first. */
@@ -251,6 +257,7 @@ static bool items_settle(struct pending *p)
         const struct work *work = p->works[i];
         if (work == NULL || item->task.value == 0)
             continue;
+        rv_assert(work->id.value == item->task.value);
         if (!work->dropped) {
             item->state = work->task->state;
             continue;
@@ -320,6 +327,7 @@ static void submit_act(struct rv_scheduler *s, struct pending *p)
         pending_finish(s, p, RV_OK, RV_STR_NONE);
         return;
     }
+    rv_assert(p->works != NULL);
     if (submit_goes_on(s, p))
         return;
     counts_submissions(s, submit);
@@ -347,6 +355,7 @@ static void submit_act(struct rv_scheduler *s, struct pending *p)
 static enum rv_err submit_read(const struct query *q, struct rv_call *call)
 {
     struct rv_call_submit *submit = &call->u.submit;
+    rv_assert(submit->count == 1);
     return q->store->ops->load_tasks(q->store, &call->arena, RV_COLUMNS_ALL, &submit->items[0].task,
                                      1, &submit->task);
 }
@@ -360,12 +369,16 @@ static bool submit_unread(struct rv_call *call)
 
 static struct rv_task_id submit_waits_for(const struct rv_call *call)
 {
+    rv_assert(call->u.submit.count == 1);
     return call->u.submit.items[0].task;
 }
 
 static void submit_tell(struct rv_scheduler *s, struct pending *p, const struct work *work)
 {
     const struct rv_task *task = work->task;
+    rv_assert(p->parked);
+    rv_assert(p->counted);
+    rv_assert(work->id.value == p->call->u.submit.items[0].task.value);
     bool due = !rv_task_state_open(task->state) || task->state == RV_TASK_ERROR;
     pending_waiter_answer(s, p, task, due, &p->call->u.submit.task);
 }

@@ -4,6 +4,7 @@
  * dead calls once. */
 #include "scheduler/duties/alerts.h"
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/time.h"
@@ -39,6 +40,7 @@ static enum rv_err alert_find(struct rv_scheduler *s, int64_t id, struct rv_aler
                                                  false, id + 1, 1, ret_alert, &count);
     if (err != RV_OK)
         return err;
+    rv_assert(count <= 1);
     return count > 0 && ret_alert->id == id ? RV_OK : RV_ERR_NOT_FOUND;
 }
 
@@ -99,6 +101,7 @@ enum rv_err alert_unheard(struct rv_scheduler *s, int64_t unheard, struct rv_str
             rv_task_text((struct rv_task_id){unheard}, id).at, RV_STR_FMT(why)),
         .source = RV_STR(UNHEARD_SOURCE),
     };
+    rv_assert(alert_is_unheard(alert)); /* it goes to no webhook */
     s->batch.unheard = true;
     *ret_alert = alert;
     return alert->message.at != NULL ? RV_OK : RV_ERR_MEMORY;
@@ -122,6 +125,8 @@ static void raises_act(struct rv_scheduler *s)
         const struct rv_raise *raise = &s->batch.raises[i];
         if (raise->outcome != RV_OK)
             continue;
+        rv_assert(raise->alert.kind < RV_ALERT_KIND_COUNT);
+        rv_assert(raise->alert.task.value == 0);
         s->counts.alerts[raise->alert.kind]++;
         alert_act(s, &raise->alert);
     }

@@ -1,5 +1,6 @@
 /* The operator's word on a bulk command: it begins, pauses, goes on, or stops for good. */
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/batch.h"
@@ -15,6 +16,7 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
 {
     const struct rv_call_bulk *bulk = &p->call->u.bulk;
     size_t all, open;
+    rv_assert(bulk->ask == RV_BULK_BEGIN);
     if (selection->begun.at != 0)
         return call_refuse(p->call, RV_ERR_REFUSED,
                            call_printf(p->call,
@@ -51,6 +53,9 @@ static enum rv_err bulk_begin(struct rv_scheduler *s, struct pending *p,
 static enum rv_err bulk_stop(struct rv_scheduler *s, struct pending *p,
                              struct rv_selection *selection)
 {
+    rv_assert(selection->begun.at != 0);
+    rv_assert(selection->stopped.at == 0);
+    rv_assert(selection->ended_at == 0);
     selection->stopped = p->call->u.bulk.word;
     selection->stopped.at = s->batch.now;
     return selection_put(s, selection, 0);
@@ -61,6 +66,10 @@ static enum rv_err bulk_hold(struct rv_scheduler *s, struct pending *p,
 {
     const struct rv_call_bulk *bulk = &p->call->u.bulk;
     bool pause = bulk->ask == RV_BULK_PAUSE;
+    rv_assert(pause || bulk->ask == RV_BULK_RESUME);
+    rv_assert(selection->begun.at != 0);
+    rv_assert(selection->stopped.at == 0);
+    rv_assert(selection->ended_at == 0);
     if (selection->paused == pause)
         return RV_OK;
     selection->paused = pause;
@@ -98,6 +107,8 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct pending *p)
     p->waits_turn = s->batch.record_changes++ > 0;
     if (p->waits_turn)
         return RV_OK;
+    rv_assert(s->batch.record_changes == 1);
+    rv_assert(s->batch.held.value == 0);
     enum rv_err err = selection_find(s->store, p->call, bulk->selection, &bulk->row);
     if (err != RV_OK || p->call->err != RV_OK)
         return err;

@@ -1,6 +1,7 @@
 /* The wall clock beside the store's (RULES 9). The store's goes on evenly, so a jump of the wall
  * clock changes nothing that is due; an operator is told of it, for what is shown stays off by as
  * much. */
+#include "base/assert.h"
 #include "base/time.h"
 #include "scheduler/batch/log.h"
 #include "scheduler/batch/state.h"
@@ -38,6 +39,8 @@ static enum rv_err clock_plan(struct rv_scheduler *s)
 {
     if (!s->clock_alert || s->batch.mono_now < s->clock_alert_at)
         return RV_OK;
+    rv_assert(s->wall_ahead_ms >= JUMP_MS || s->wall_ahead_ms <= -JUMP_MS);
+    rv_assert(!s->batch.clock_told);
     char at[RV_INSTANT_TEXT_BYTES];
     struct rv_alert alert = {
         .id = rv_id_make(&s->ids, s->batch.now).value,
@@ -59,6 +62,7 @@ static void clock_act(struct rv_scheduler *s)
 {
     if (!s->batch.clock_told || s->batch.taskless != RV_OK)
         return;
+    rv_assert(s->clock_alert);
     s->clock_alert = false;
     s->clock_alert_at = s->batch.mono_now + ALERT_EVERY_MS;
 }

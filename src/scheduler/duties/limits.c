@@ -1,5 +1,6 @@
 /* The records of limits are read again: at the start, and on a shared store once in a scan
  * interval, for what was said to another server. */
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "core/agent_limit.h"
@@ -21,6 +22,7 @@ static enum rv_err page_learn(struct rv_scheduler *s, const struct rv_record *ro
         if (kind == NULL)
             return RV_ERR_MEMORY;
         limit_learn(kind, &limit, s->batch.now);
+        rv_assert(kind->limit.read_in <= s->batch.turn);
         kind->limit.read_in = s->batch.turn;
     }
     return RV_OK;
@@ -39,10 +41,10 @@ static enum rv_err limits_load(struct rv_scheduler *s)
         enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
                                                       RV_STR(RV_RECORD_AGENT_LIMIT), RV_STR_NONE,
                                                       after, RV_PAGE_ROWS_MAX, rows, &count);
-        if (err == RV_OK)
-            err = page_learn(s, rows, count);
         if (err != RV_OK)
             return err;
+        rv_assert(count <= RV_PAGE_ROWS_MAX);
+        RV_TRY(page_learn(s, rows, count));
         if (count > 0)
             after = rows[count - 1].key;
     } while (count == RV_PAGE_ROWS_MAX);

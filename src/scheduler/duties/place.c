@@ -1,6 +1,7 @@
 /* The files of the store may be deleted, moved or replaced under the server. What is written from
  * then on may end with the process: an operator is told, and nobody is promised a new task. Work
  * under way goes on, since what it writes is saved with the rest. */
+#include "base/assert.h"
 #include "base/time.h"
 #include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/parking.h"
@@ -20,6 +21,7 @@ enum rv_err place_look(struct rv_scheduler *s)
     if (err != RV_OK && err != RV_ERR_FULL && err != RV_ERR_DISPLACED)
         return err;
     place->err = err;
+    rv_assert(place->look_at >= s->batch.mono_now);
     if (err != before)
         place->untold = err == RV_ERR_DISPLACED;
     if (err != before)
@@ -53,8 +55,10 @@ void place_refuse(struct rv_scheduler *s)
  * nobody. */
 static enum rv_err place_plan(struct rv_scheduler *s)
 {
+    rv_assert(!s->place.untold || s->place.err == RV_ERR_DISPLACED);
     if (!s->place.untold || s->batch.mono_now < s->place.tell_at)
         return RV_OK;
+    rv_assert(!s->batch.place_told);
     s->place.tell_at = s->batch.mono_now + s->options.scan_interval_ms;
     char at[RV_INSTANT_TEXT_BYTES];
     struct rv_alert alert = {
@@ -75,6 +79,7 @@ static enum rv_err place_plan(struct rv_scheduler *s)
 
 static void place_act(struct rv_scheduler *s)
 {
+    rv_assert(!s->batch.place_told || s->place.untold);
     if (s->batch.place_told && s->batch.taskless == RV_OK)
         s->place.untold = false;
 }

@@ -5,6 +5,7 @@
  * inside the transaction, so that one that was opened again stays. */
 #include "scheduler/duties/retention.h"
 
+#include "base/assert.h"
 #include "base/time.h"
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/log.h"
@@ -49,7 +50,10 @@ static const int64_t keys_ms_min = 30 * (int64_t)RV_DAY_MS;
 int64_t retention_round_ms(const struct rv_scheduler *s)
 {
     int64_t part = s->options.retain_ms / ROUND_PART;
-    return part < ROUND_MS_MIN ? ROUND_MS_MIN : part > ROUND_MS_MAX ? ROUND_MS_MAX : part;
+    int64_t round = part < ROUND_MS_MIN ? ROUND_MS_MIN : part > ROUND_MS_MAX ? ROUND_MS_MAX : part;
+    rv_assert(round >= ROUND_MS_MIN); /* it divides */
+    rv_assert(round <= ROUND_MS_MAX);
+    return round;
 }
 
 void retention_hold(struct rv_scheduler *s, int64_t gone_ms)
@@ -88,6 +92,8 @@ static enum rv_err wait_recall(struct rv_scheduler *s)
 static enum rv_err wait_write(struct rv_scheduler *s)
 {
     struct rv_buf value;
+    rv_assert(s->batch.now < s->retention->held_until);
+    rv_assert(!s->retention->held_written);
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
     rv_buf_printf(&value, "{\"until\":%lld}", (long long)s->retention->held_until);
     struct rv_record_change made = {.row = {.kind = RV_STR(RECORD_WAIT), .key = RV_STR("until")}};
@@ -117,6 +123,9 @@ static void round_begin(struct rv_scheduler *s)
     struct retention *retention = s->retention;
     int64_t now = s->batch.now, retain_ms = s->options.retain_ms;
     int64_t keys_ms = retain_ms > keys_ms_min ? retain_ms : keys_ms_min;
+    rv_assert(!retention->walking);
+    rv_assert(retains(s));
+    rv_assert(keys_ms >= retain_ms); /* no key goes before its task */
     retention->walking = true;
     retention->round_at = now;
     retention->piece_us = counts_clock(s);
@@ -159,6 +168,9 @@ static enum rv_err retention_last(struct rv_scheduler *s)
     int64_t us = (counts_clock(s) - retention->piece_us) * share_of(s) / 100;
     sweep->us_max = us < PIECE_US_MIN ? PIECE_US_MIN : us > PIECE_US_MAX ? PIECE_US_MAX : us;
     sweep->epoch = s->supervisor.epoch;
+    rv_assert(retention->walking);
+    rv_assert(sweep->epoch != 0);
+    rv_assert(s->batch.sweep == NULL);
     s->batch.sweep = sweep;
     /* should the store not take it */
     retention->next_at = s->batch.now + retention_round_ms(s);
@@ -183,6 +195,8 @@ static void retention_act(struct rv_scheduler *s)
     retention->fresh = retention->fresh && !retention->held_written;
     if (sweep == NULL)
         return;
+    rv_assert(sweep == &retention->sweep);
+    rv_assert(retention->walking);
     if (!s->batch.swept || sweep->outcome != RV_OK) { /* from the first one again */
         retention->walking = false;
         if (s->batch.swept)
@@ -195,6 +209,7 @@ static void retention_act(struct rv_scheduler *s)
     retention->piece_us = counts_clock(s);
     int64_t rest_ms = sweep->took_us * 100 / share_of(s) / US_PER_MS;
     int64_t rest_at = s->batch.now + (rest_ms > 0 ? rest_ms : 1);
+    rv_assert(rest_at > s->batch.now);
     int64_t round_at = retention->round_at + retention_round_ms(s);
     retention->next_at = retention->walking || round_at < rest_at ? rest_at : round_at;
     if (!retention->walking)
@@ -209,6 +224,7 @@ static int64_t retention_next_at(const struct rv_scheduler *s)
 
 static enum rv_err retention_open(struct rv_scheduler *s)
 {
+    rv_assert(s->retention == NULL);
     s->retention = calloc(1, sizeof *s->retention);
     return s->retention != NULL ? RV_OK : RV_ERR_MEMORY;
 }

@@ -5,6 +5,7 @@
  * not among the open rows any more has ended elsewhere, and is loaded for the last time. */
 #include "scheduler/duties/scan.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "dispatch/held.h"
@@ -39,6 +40,7 @@ static uint64_t known_value(const struct rv_scheduler *s, int64_t revision)
 
 static enum rv_err scan_open(struct rv_scheduler *s)
 {
+    rv_assert(s->peers == NULL);
     s->peers = calloc(1, sizeof *s->peers);
     if (s->peers == NULL)
         return RV_ERR_MEMORY;
@@ -128,8 +130,11 @@ static size_t missed_take(struct rv_scheduler *s, struct rv_step_id *ids, size_t
     for (size_t i = 0; i < missed->room && count < room; i++)
         if (missed->slots[i].used)
             ids[count++] = (struct rv_step_id){{(int64_t)missed->slots[i].a}, 0};
-    for (size_t i = 0; i < count; i++)
-        rv_map_remove(missed, (uint64_t)ids[i].task.value, 0);
+    for (size_t i = 0; i < count; i++) {
+        bool was_missed = rv_map_remove(missed, (uint64_t)ids[i].task.value, 0);
+        rv_assert(was_missed);
+    }
+    rv_assert(count <= room);
     return count;
 }
 
@@ -139,6 +144,7 @@ static void held_sweep(struct rv_scheduler *s, struct agent_instance *instance)
     struct held *next;
     for (struct held *held = instance->held; held != NULL; held = next) {
         next = held->next;
+        rv_assert(held->instance == instance);
         const uint64_t *known = rv_map_find(&s->peers->known, (uint64_t)held->step.task.value, 0);
         bool same = known != NULL && *known >> ROUND_BITS == (uint64_t)held->revision;
         if (same || work_find(s, held->step.task) != NULL)
@@ -150,8 +156,10 @@ static void held_sweep(struct rv_scheduler *s, struct agent_instance *instance)
 static void agents_sweep(struct rv_scheduler *s)
 {
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
-        for (struct agent_instance *i = kind->instances; i != NULL; i = i->next)
+        for (struct agent_instance *i = kind->instances; i != NULL; i = i->next) {
+            rv_assert(i->kind == kind);
             held_sweep(s, i);
+        }
 }
 
 /* Loads as many as the share has room for, from the first on, and at least one. */
@@ -169,6 +177,7 @@ static enum rv_err scan_load(struct rv_scheduler *s, enum share share, const str
         if (work->task != NULL && work->task->state != RV_TASK_ERROR)
             work_offer(s, work);
     }
+    rv_assert(i <= count);
     *ret_loaded = i;
     return err;
 }
@@ -191,6 +200,7 @@ static enum rv_err scan_plan(struct rv_scheduler *s)
     err = rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks, &count);
     if (err != RV_OK)
         return err;
+    rv_assert(count <= RV_SCAN_ROWS_MAX);
     wanted = 0;
     for (size_t i = 0; i < count; i++)
         if (scan_wants(s, tasks[i], first))

@@ -1,6 +1,7 @@
 /* The commands that a task accepts, for explanations and refusals. */
 #include "scheduler/queries/cures.h"
 
+#include "base/assert.h"
 #include "base/arena.h"
 #include "base/limits.h"
 #include "core/decide.h"
@@ -18,6 +19,7 @@ static enum rv_err step_join(const struct query *q, const struct newer *newer, u
 {
     struct rv_step_id id = {view->task->id, number};
     const struct rv_step *row = newer != NULL ? newer->step(newer->self, number) : NULL;
+    rv_assert(view->steps_count <= STEPS_MAX);
     *ret_found = true;
     for (size_t i = 0; i < view->steps_count; i++)
         if (rows[i]->number == number)
@@ -43,6 +45,7 @@ enum rv_err cures_ledger_count(const struct query *q, struct rv_task_id task,
                                                        (struct rv_step_id){task, 0}, 0, 0, limit,
                                                        rows, &count);
     rv_arena_release(q->scratch, mark);
+    rv_assert(err != RV_OK || count <= limit);
     *ret_count = (uint32_t)(count + (newer != NULL ? newer->late_count : 0));
     return err;
 }
@@ -52,6 +55,7 @@ static enum rv_err ledger_add(const struct query *q, const struct rv_task *task,
                               const struct newer *newer, struct rv_cure *cures, size_t count)
 {
     uint32_t late = 0;
+    rv_assert(count <= RV_CURES_MAX);
     enum rv_err err = count > 0 ? cures_ledger_count(q, task->id, newer, RV_PAGE_ROWS_MAX, &late)
                                 : RV_OK;
     for (size_t i = 0; err == RV_OK && i < count; i++)
@@ -94,6 +98,7 @@ static void retry_drop(struct rv_cure *cures, size_t *count)
     for (size_t i = 0; i < *count; i++)
         if (cures[i].kind != RV_CURE_RETRY)
             cures[kept++] = cures[i];
+    rv_assert(kept <= *count);
     *count = kept;
 }
 
@@ -119,6 +124,7 @@ enum rv_err cures_find(const struct query *q, const struct rv_task *task,
         if (verdict == RV_NEED_STEP)
             err = want_join(q, newer, &want, &view, rows, &found);
     }
+    rv_assert(*ret_count <= RV_CURES_MAX);
     if (err == RV_OK && !retry_helps(q, &view))
         retry_drop(ret_cures, ret_count);
     rv_arena_release(q->scratch, mark);

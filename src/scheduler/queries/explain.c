@@ -4,6 +4,7 @@
  * alerts. */
 #include "scheduler/queries/explain.h"
 
+#include "base/assert.h"
 #include "base/time.h"
 #include "dispatch/agents.h"
 #include "dispatch/circuit.h"
@@ -157,6 +158,7 @@ static enum rv_err explain_steps(const struct query *q, struct rv_call_explain *
     struct rv_step_id ids[RV_OPEN_STEPS_MAX];
     const struct rv_step *rows[RV_OPEN_STEPS_MAX];
     uint32_t count = task->open_count;
+    rv_assert(count <= RV_OPEN_STEPS_MAX); /* whatever is stored: the store reads no more */
     for (uint32_t i = 0; i < count; i++)
         ids[i] = (struct rv_step_id){task->id, task->open[i]};
     if (count == 0 && task->undo_head != 0)
@@ -176,11 +178,13 @@ static enum rv_err explain_steps(const struct query *q, struct rv_call_explain *
         there[there_count++] = rows[i];
         if (task->open_count == 0)
             continue;
+        rv_assert(out->steps_count < RV_OPEN_STEPS_MAX);
         struct rv_explained *told = &out->steps[out->steps_count++];
         told->step = rows[i];
         explain_definition(entry, told);
         err = explain_step(q, arena, out, told);
     }
+    rv_assert(out->steps_count <= there_count);
     out->next_at = rv_view_wake_at(task, there, there_count, q->now);
     return err;
 }
@@ -210,12 +214,16 @@ enum rv_err explain_attempts(const struct query *q, struct rv_call_explain *out,
 {
     uint32_t after = newest > RV_EXPLAINED_ATTEMPTS_MAX ? newest - RV_EXPLAINED_ATTEMPTS_MAX - 1
                                                         : 0;
+    rv_assert(out->attempts != NULL);
+    rv_assert(after <= newest);
     out->cut[RV_EXPLAINED_CUT_ATTEMPTS] = after > 0;
     out->left[RV_EXPLAINED_CUT_ATTEMPTS] = after;
     out->attempts_of = step;
-    return q->store->ops->list_attempts(q->store, arena, (struct rv_step_id){out->task, step}, step,
+    RV_TRY(q->store->ops->list_attempts(q->store, arena, (struct rv_step_id){out->task, step}, step,
                                         after, RV_EXPLAINED_ATTEMPTS_MAX, out->attempts,
-                                        &out->attempts_count);
+                                        &out->attempts_count));
+    rv_assert(out->attempts_count <= RV_EXPLAINED_ATTEMPTS_MAX);
+    return RV_OK;
 }
 
 /* How many open alerts follow those that are listed, if a page holds them. */
@@ -224,6 +232,7 @@ static enum rv_err alerts_left(const struct query *q, struct rv_call_explain *ou
     struct rv_arena_mark mark = rv_arena_mark(q->scratch);
     struct rv_alert *rows = RV_ROOM(q->scratch, struct rv_alert, RV_PAGE_ROWS_MAX);
     size_t count = 0;
+    rv_assert(out->alerts_count > 0);
     if (rows == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = q->store->ops->list_alerts(q->store, q->scratch, out->task, true,
@@ -244,15 +253,14 @@ static enum rv_err explain_newest(const struct query *q, struct rv_call_explain 
     out->alerts = RV_NEW_ARRAY(arena, struct rv_alert, alerts);
     if (out->attempts == NULL || out->alerts == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = RV_OK;
     if (step != NULL && step->attempt > 0)
-        err = explain_attempts(q, out, arena, step->number, step->attempt);
-    if (err == RV_OK)
-        err = q->store->ops->list_alerts(q->store, arena, out->task, true, 0, alerts, out->alerts,
-                                         &out->alerts_count);
+        RV_TRY(explain_attempts(q, out, arena, step->number, step->attempt));
+    RV_TRY(q->store->ops->list_alerts(q->store, arena, out->task, true, 0, alerts, out->alerts,
+                                      &out->alerts_count));
+    rv_assert(out->alerts_count <= alerts);
     out->cut[RV_EXPLAINED_CUT_ALERTS] = out->alerts_count == alerts;
     out->alerts_count -= out->alerts_count == alerts;
-    return err == RV_OK && out->cut[RV_EXPLAINED_CUT_ALERTS] ? alerts_left(q, out) : err;
+    return out->cut[RV_EXPLAINED_CUT_ALERTS] ? alerts_left(q, out) : RV_OK;
 }
 
 /* The newest attempt stands in its step. Once it has ended it is listed as the others are. */
@@ -267,6 +275,7 @@ static enum rv_err explain_last(const struct query *q, struct rv_call_explain *o
     if (err != RV_OK || step == NULL || step->unreadable ||
         step->attempt_state == RV_ATTEMPT_NONE || rv_attempt_state_live(step->attempt_state))
         return err;
+    rv_assert(out->attempts_count <= RV_EXPLAINED_ATTEMPTS_MAX);
     struct rv_attempt *row = &out->attempts[out->attempts_count++];
     *row = rv_attempt_newest(out->task, step);
     if (step->state != RV_STEP_PENDING)
@@ -288,17 +297,18 @@ static enum rv_err explain_late(const struct query *q, struct rv_call_explain *o
     out->late_replies = RV_NEW_ARRAY(arena, struct rv_late_reply, rows);
     if (out->late_replies == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = q->store->ops->list_late_replies(
-        q->store, arena, RV_COLUMNS_ALL, (struct rv_step_id){out->task, 0}, 0, 0, rows,
-        out->late_replies, &out->late_replies_count);
+    RV_TRY(q->store->ops->list_late_replies(q->store, arena, RV_COLUMNS_ALL,
+                                            (struct rv_step_id){out->task, 0}, 0, 0, rows,
+                                            out->late_replies, &out->late_replies_count));
+    rv_assert(out->late_replies_count <= rows);
     out->cut[RV_EXPLAINED_CUT_LATE] = out->late_replies_count == rows;
     out->late_replies_count -= out->late_replies_count == rows;
     uint32_t all = 0;
-    if (err == RV_OK && out->cut[RV_EXPLAINED_CUT_LATE])
-        err = cures_ledger_count(q, out->task, NULL, RV_PAGE_ROWS_MAX, &all);
+    if (out->cut[RV_EXPLAINED_CUT_LATE])
+        RV_TRY(cures_ledger_count(q, out->task, NULL, RV_PAGE_ROWS_MAX, &all));
     if (all < RV_PAGE_ROWS_MAX && all > RV_EXPLAINED_LATE_MAX)
         out->left[RV_EXPLAINED_CUT_LATE] = all - RV_EXPLAINED_LATE_MAX;
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err explain_cures(const struct query *q, struct rv_call_explain *out,
@@ -307,7 +317,9 @@ static enum rv_err explain_cures(const struct query *q, struct rv_call_explain *
     out->cures = RV_NEW_ARRAY(arena, struct rv_cure, RV_CURES_MAX);
     if (out->cures == NULL)
         return RV_ERR_MEMORY;
-    return cures_find(q, out->found, entry, NULL, out->cures, &out->cures_count);
+    RV_TRY(cures_find(q, out->found, entry, NULL, out->cures, &out->cures_count));
+    rv_assert(out->cures_count <= RV_CURES_MAX);
+    return RV_OK;
 }
 
 enum rv_err explain_read(const struct query *q, struct rv_call *call)
@@ -321,22 +333,16 @@ enum rv_err explain_read(const struct query *q, struct rv_call *call)
         return err;
     if (out->found == NULL)
         return query_no_task(call, out->task);
-    err = workflow_by_id(q->workflows, out->found->workflow, &entry);
-    if (err == RV_OK && entry != NULL)
+    RV_TRY(workflow_by_id(q->workflows, out->found->workflow, &entry));
+    if (entry != NULL)
         out->workflow = rv_row_copy(&rv_row_workflow, RV_COLUMNS_ALL, arena, &entry->row);
-    if (err == RV_OK)
-        err = explain_steps(q, out, arena, entry);
-    if (err == RV_OK)
-        err = explain_newest(q, out, arena);
-    if (err == RV_OK)
-        err = explain_late(q, out, arena);
-    if (err == RV_OK)
-        err = explain_cures(q, out, arena, entry);
-    if (err == RV_OK)
-        err = explain_past(q, out, arena); /* of the cool-downs in the attempts before the last */
-    if (err == RV_OK)
-        err = explain_last(q, out, arena);
+    RV_TRY(explain_steps(q, out, arena, entry));
+    RV_TRY(explain_newest(q, out, arena));
+    RV_TRY(explain_late(q, out, arena));
+    RV_TRY(explain_cures(q, out, arena, entry));
+    RV_TRY(explain_past(q, out, arena)); /* of the cool-downs in the attempts before the last */
+    RV_TRY(explain_last(q, out, arena));
     explain_task(q, out);
     out->problems = q->problems;
-    return err;
+    return RV_OK;
 }

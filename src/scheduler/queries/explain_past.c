@@ -1,5 +1,6 @@
 /* What has happened to a task, from its rows alone: they are the same after a restart. The steps
  * are read in pages, of which only what is reported stays. */
+#include "base/assert.h"
 #include "base/limits.h"
 #include "core/tags.h"
 #include "scheduler/call.h"
@@ -17,6 +18,7 @@ enum { EVENTS_ROOM = ALERTS_READ + RV_EXPLAINED_ATTEMPTS_MAX + 2 };
 
 static struct rv_explained_event *event_add(struct rv_call_explain *out)
 {
+    rv_assert(out->events_count <= EVENTS_ROOM);
     return out->events_count < EVENTS_ROOM ? &out->events[out->events_count++] : NULL;
 }
 
@@ -84,6 +86,8 @@ static void effect_note(struct rv_call_explain *out, const struct rv_step *step)
     size_t at = 0;
     if (!effect_of(out, step, &effect))
         return;
+    rv_assert(effect < RV_EXPLAINED_EFFECTS);
+    rv_assert(out->effects_count <= RV_EXPLAINED_EFFECTS_MAX);
     out->effects_total[effect]++;
     while (at < out->effects_count && effect_rank(out->effects[at].how) < effect_rank(effect))
         at++;
@@ -93,6 +97,8 @@ static void effect_note(struct rv_call_explain *out, const struct rv_step *step)
     }
     if (out->effects_count == RV_EXPLAINED_EFFECTS_MAX)
         effect_drop(out, out->effects[--out->effects_count].how);
+    rv_assert(at <= out->effects_count);
+    rv_assert(out->effects_count < RV_EXPLAINED_EFFECTS_MAX);
     memmove(&out->effects[at + 1], &out->effects[at],
             (out->effects_count - at) * sizeof out->effects[0]);
     out->effects[at] = (struct rv_effect_told){
@@ -107,6 +113,7 @@ static enum rv_err references_read(const struct query *q, struct rv_call_explain
     struct rv_arena_mark mark = rv_arena_mark(q->scratch);
     struct rv_step_id ids[RV_EXPLAINED_EFFECTS_MAX];
     const struct rv_step *rows[RV_EXPLAINED_EFFECTS_MAX];
+    rv_assert(out->effects_count <= RV_EXPLAINED_EFFECTS_MAX);
     for (size_t i = 0; i < out->effects_count; i++)
         ids[i] = (struct rv_step_id){out->task, out->effects[i].step};
     enum rv_err err = q->store->ops->load_steps(q->store, q->scratch, RV_COLUMNS_PLAIN, ids,
@@ -157,6 +164,7 @@ static enum rv_err steps_walk(const struct query *q, struct rv_call_explain *out
         err = rows == NULL ? RV_ERR_MEMORY
                            : q->store->ops->list_steps(q->store, q->scratch, RV_COLUMNS_PLAIN,
                                                        out->task, after, PAGE_STEPS, rows, &count);
+        rv_assert(err != RV_OK || count <= PAGE_STEPS);
         for (size_t i = 0; err == RV_OK && i < count; i++) {
             after = rows[i].number;
             if (rows[i].unreadable)
@@ -212,8 +220,11 @@ static enum rv_err postponed_note(const struct query *q, struct rv_call_explain 
         return RV_ERR_MEMORY;
     enum rv_err err = q->store->ops->list_alerts(q->store, arena, out->task, false, 0,
                                                  ALERTS_READ + 1, rows, &count);
-    out->cut[RV_EXPLAINED_CUT_EVENTS] |= err == RV_OK && count > ALERTS_READ;
-    for (size_t i = count < ALERTS_READ ? count : ALERTS_READ; err == RV_OK && i > 0; i--) {
+    if (err != RV_OK)
+        return err;
+    rv_assert(count <= ALERTS_READ + 1);
+    out->cut[RV_EXPLAINED_CUT_EVENTS] |= count > ALERTS_READ;
+    for (size_t i = count < ALERTS_READ ? count : ALERTS_READ; i > 0; i--) {
         const struct rv_alert *alert = &rows[i - 1];
         struct rv_explained_event *event = alert->kind == RV_ALERT_POSTPONED ? event_add(out)
                                                                              : NULL;
@@ -223,7 +234,7 @@ static enum rv_err postponed_note(const struct query *q, struct rv_call_explain 
                                                  .step = alert->step,
                                                  .message = alert->message};
     }
-    return err;
+    return RV_OK;
 }
 
 /* Whether the task went forward until that command: one that came when the undo had begun for
@@ -256,13 +267,13 @@ static enum rv_err command_note(const struct query *q, struct rv_call_explain *o
     struct rv_history_row *rows = RV_NEW_ARRAY(arena, struct rv_history_row, PAGE_COMMANDS);
     if (rows == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = RV_OK;
     if (task->error.at != NULL && rv_error_type(arena, task->error, &type) != RV_OK)
         type = RV_STR_NONE;
-    while (err == RV_OK && out->ended_by == NULL && count == PAGE_COMMANDS) {
-        err = q->store->ops->list_history(q->store, arena, out->task, before, PAGE_COMMANDS, rows,
-                                          &count);
-        for (size_t i = 0; err == RV_OK && i < count && out->ended_by == NULL; i++) {
+    while (out->ended_by == NULL && count == PAGE_COMMANDS) {
+        RV_TRY(q->store->ops->list_history(q->store, arena, out->task, before, PAGE_COMMANDS, rows,
+                                           &count));
+        rv_assert(count <= PAGE_COMMANDS);
+        for (size_t i = 0; i < count && out->ended_by == NULL; i++) {
             bool cancels = rows[i].verb == RV_OPERATOR_CANCEL && rv_history_changed(&rows[i]);
             bool ends = cancelled ? cancels : has_turned(task, walk, type, &rows[i]);
             if (ends)
@@ -270,7 +281,7 @@ static enum rv_err command_note(const struct query *q, struct rv_call_explain *o
         }
         before = rows[PAGE_COMMANDS - 1].number;
     }
-    return err;
+    return RV_OK;
 }
 
 /* Of what is undone: when that was decided is the end of the failed step, or the command. */
@@ -323,18 +334,14 @@ enum rv_err explain_past(const struct query *q, struct rv_call_explain *out, str
     out->effects = RV_NEW_ARRAY(arena, struct rv_effect_told, RV_EXPLAINED_EFFECTS_MAX);
     if (out->events == NULL || out->effects == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = steps_walk(q, out, &walk);
-    if (err == RV_OK)
-        err = references_read(q, out, arena);
-    if (err == RV_OK)
-        err = failed_attempts(q, out, arena, &walk);
-    if (err == RV_OK)
-        err = command_note(q, out, arena, &walk);
-    if (err == RV_OK) {
-        undo_note(out, &walk);
-        cool_downs_note(out);
-        err = postponed_note(q, out, arena);
-    }
+    RV_TRY(steps_walk(q, out, &walk));
+    RV_TRY(references_read(q, out, arena));
+    RV_TRY(failed_attempts(q, out, arena, &walk));
+    RV_TRY(command_note(q, out, arena, &walk));
+    undo_note(out, &walk);
+    cool_downs_note(out);
+    RV_TRY(postponed_note(q, out, arena));
+    rv_assert(out->events_count <= EVENTS_ROOM);
     events_sort(out);
     if (out->events_count > RV_EXPLAINED_EVENTS_MAX) {
         if (!out->cut[RV_EXPLAINED_CUT_EVENTS]) /* else alerts were left out, of any kind */
@@ -343,5 +350,6 @@ enum rv_err explain_past(const struct query *q, struct rv_call_explain *out, str
         out->events_count = RV_EXPLAINED_EVENTS_MAX;
         out->cut[RV_EXPLAINED_CUT_EVENTS] = true;
     }
-    return err;
+    rv_assert(out->events_count <= RV_EXPLAINED_EVENTS_MAX);
+    return RV_OK;
 }

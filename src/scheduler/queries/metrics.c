@@ -1,6 +1,7 @@
 /* The numbers as a snapshot, with a row for each agent. */
 #include "scheduler/queries/metrics.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "dispatch/agents.h"
 #include "dispatch/instance.h"
@@ -47,5 +48,6 @@ enum rv_err metrics_read(const struct query *q, struct rv_call *call)
         out->agents_count += out->agents_count <= RV_METRICS_AGENTS_MAX;
         agent_count(kind, q->now, row);
     }
+    rv_assert(out->agents_count <= RV_METRICS_AGENTS_MAX + 1);
     return RV_OK;
 }

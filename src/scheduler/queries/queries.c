@@ -1,7 +1,7 @@
-/* Queries: pages of rows as committed, read inside the batch's transaction onto the call's arena.
- * */
+/* Queries: pages of committed rows, read in the batch's transaction onto the call's arena. */
 #include "scheduler/queries/queries.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "dispatch/agents.h"
 #include "dispatch/circuit.h"
@@ -74,6 +74,7 @@ static enum rv_err query_key(const struct query *q, struct rv_call_list *list,
     enum rv_err err = q->store->ops->find_keys(q->store, arena, &list->key, 1, &row);
     if (err == RV_OK && row.task.value != 0)
         err = q->store->ops->load_tasks(q->store, arena, RV_COLUMNS_ERRORS, &row.task, 1, &task);
+    rv_assert(list->count < list->limit);
     if (err == RV_OK && task != NULL)
         list->tasks[list->count++] = *task;
     return err;
@@ -82,13 +83,17 @@ static enum rv_err query_key(const struct query *q, struct rv_call_list *list,
 enum rv_err query_tasks_find(const struct query *q, struct rv_call_list *list,
                              struct rv_arena *arena)
 {
+    rv_assert(list->limit > 0);
+    rv_assert(list->limit <= RV_PAGE_ROWS_MAX);
     list->tasks = RV_ROOM(arena, struct rv_task, list->limit);
     if (list->tasks == NULL)
         return RV_ERR_MEMORY;
     if (list->key.at != NULL)
         return query_key(q, list, arena);
-    return q->store->ops->list_tasks(q->store, arena, RV_COLUMNS_ERRORS, &list->filter, list->limit,
-                                     list->tasks, &list->count, &list->next);
+    RV_TRY(q->store->ops->list_tasks(q->store, arena, RV_COLUMNS_ERRORS, &list->filter, list->limit,
+                                     list->tasks, &list->count, &list->next));
+    rv_assert(list->count <= list->limit);
+    return RV_OK;
 }
 
 enum rv_err query_tasks(const struct query *q, struct rv_call *call)
@@ -122,8 +127,10 @@ static enum rv_err steps_of(const struct query *q, struct rv_call_list *list,
     list->steps = RV_ROOM(arena, struct rv_step, limit);
     if (list->steps == NULL)
         return RV_ERR_MEMORY;
-    return q->store->ops->list_steps(q->store, arena, columns, list->task, after, limit,
-                                     list->steps, &list->count);
+    RV_TRY(q->store->ops->list_steps(q->store, arena, columns, list->task, after, limit,
+                                     list->steps, &list->count));
+    rv_assert(list->count <= limit);
+    return RV_OK;
 }
 
 /* A page of steps, each with its newest attempt, and the ended attempts of just these steps. */
@@ -133,18 +140,19 @@ static enum rv_err attempts_of(const struct query *q, struct rv_call *call)
     struct rv_arena *arena = &call->arena;
     /* The page goes on inside a step: that one's newest attempt may still be to come. */
     uint32_t from = list->after_step ? list->after_step - 1 : 0;
-    enum rv_err err = list->step ? steps_of(q, list, arena, RV_COLUMNS_ERRORS, list->step - 1, 1)
-                                 : steps_of(q, list, arena, RV_COLUMNS_ERRORS, from, list->limit);
-    size_t steps_count = list->count;
+    if (list->step != 0)
+        RV_TRY(steps_of(q, list, arena, RV_COLUMNS_ERRORS, list->step - 1, 1));
+    else
+        RV_TRY(steps_of(q, list, arena, RV_COLUMNS_ERRORS, from, list->limit));
+    list->steps_count = list->count;
     list->attempts = RV_ROOM(arena, struct rv_attempt, list->limit);
-    if (err == RV_OK && list->attempts == NULL)
-        err = RV_ERR_MEMORY;
-    if (err == RV_OK)
-        err = q->store->ops->list_attempts(
-            q->store, arena, (struct rv_step_id){list->task, list->step}, list->after_step,
-            list->after, list->limit, list->attempts, &list->count);
-    list->steps_count = steps_count;
-    return err;
+    if (list->attempts == NULL)
+        return RV_ERR_MEMORY;
+    RV_TRY(q->store->ops->list_attempts(
+        q->store, arena, (struct rv_step_id){list->task, list->step}, list->after_step, list->after,
+        list->limit, list->attempts, &list->count));
+    rv_assert(list->count <= list->limit);
+    return RV_OK;
 }
 
 static void circuits_show(struct agent_kind *kind, struct rv_arena *arena,
@@ -154,6 +162,8 @@ static void circuits_show(struct agent_kind *kind, struct rv_arena *arena,
     circuits_count_waiting(kind);
     row->circuits_open = kind->circuits.count;
     row->circuits_count = circuits_worst(kind, RV_AGENT_CIRCUITS_SHOWN, worst);
+    rv_assert(row->circuits_count <= RV_AGENT_CIRCUITS_SHOWN);
+    rv_assert(row->circuits_count <= row->circuits_open);
     for (size_t i = 0; i < row->circuits_count; i++)
         row->circuits[i] = (struct rv_circuit_row){
             .target = rv_arena_str(arena, rv_str_of(worst[i]->target)),
@@ -176,6 +186,7 @@ enum rv_err query_agents_show(const struct query *q, struct rv_arena *arena,
     if (out->kinds == NULL || out->instances == NULL)
         return RV_ERR_MEMORY;
     for (struct agent_kind *k = q->agents->kinds; k != NULL; k = k->next) {
+        rv_assert(out->kinds_count < kinds);
         struct rv_agent_kind_row *row = &out->kinds[out->kinds_count++];
         row->agent = rv_arena_str(arena, rv_str_of(k->name));
         kind_sweep(k);
@@ -195,6 +206,8 @@ enum rv_err query_agents_show(const struct query *q, struct rv_arena *arena,
                 continue;
             bool connected = instance_connected(i, q->now);
             row->instances += connected;
+            rv_assert(i->kind == k);
+            rv_assert(out->instances_count < instances);
             out->instances[out->instances_count++] = (struct rv_agent_row){
                 .agent = row->agent,
                 .instance = rv_arena_str(arena, rv_str_of(i->name)),
@@ -214,8 +227,10 @@ static enum rv_err history_of(const struct query *q, struct rv_call_list *list,
     list->history = RV_ROOM(arena, struct rv_history_row, list->limit);
     if (list->history == NULL)
         return RV_ERR_MEMORY;
-    return q->store->ops->list_history(q->store, arena, list->task, (uint32_t)list->before,
-                                       list->limit, list->history, &list->count);
+    RV_TRY(q->store->ops->list_history(q->store, arena, list->task, (uint32_t)list->before,
+                                       list->limit, list->history, &list->count));
+    rv_assert(list->count <= list->limit);
+    return RV_OK;
 }
 
 /* The rows are of a task: whether there is such a one. */
@@ -266,9 +281,11 @@ enum rv_err query_late(const struct query *q, struct rv_call *call)
     list->late_replies = RV_ROOM(arena, struct rv_late_reply, list->limit);
     if (list->late_replies == NULL)
         return RV_ERR_MEMORY;
-    return q->store->ops->list_late_replies(q->store, arena, RV_COLUMNS_ALL,
+    RV_TRY(q->store->ops->list_late_replies(q->store, arena, RV_COLUMNS_ALL,
                                             (struct rv_step_id){list->task, 0}, 0, list->skip,
-                                            list->limit, list->late_replies, &list->count);
+                                            list->limit, list->late_replies, &list->count));
+    rv_assert(list->count <= list->limit);
+    return RV_OK;
 }
 
 enum rv_err query_alerts(const struct query *q, struct rv_call *call)
@@ -278,14 +295,12 @@ enum rv_err query_alerts(const struct query *q, struct rv_call *call)
     list->alerts = RV_ROOM(&call->arena, struct rv_alert, list->limit);
     if (list->alerts == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = q->store->ops->list_alerts(q->store, &call->arena, list->task,
-                                                 list->open_only, list->before, list->limit,
-                                                 list->alerts, &list->count);
-    if (err == RV_OK)
-        err = status_alerts_facts(q, &call->arena, list->alerts, list->count, &list->alert_facts);
-    return err == RV_OK ? status_alerts_group(&call->arena, list->alerts, list->alert_facts,
-                                              list->count, &list->groups)
-                        : err;
+    RV_TRY(q->store->ops->list_alerts(q->store, &call->arena, list->task, list->open_only,
+                                      list->before, list->limit, list->alerts, &list->count));
+    rv_assert(list->count <= list->limit);
+    RV_TRY(status_alerts_facts(q, &call->arena, list->alerts, list->count, &list->alert_facts));
+    return status_alerts_group(&call->arena, list->alerts, list->alert_facts, list->count,
+                               &list->groups);
 }
 
 /* "namespace/name" or "namespace/name:version" alone. */
@@ -311,6 +326,7 @@ static enum rv_err query_workflow(const struct query *q, struct rv_call *call)
     if (err != RV_OK)
         return err;
     if (row != NULL) {
+        rv_assert(list->count < list->limit);
         list->workflows[list->count++] = *row;
         return RV_OK;
     }
@@ -330,8 +346,10 @@ enum rv_err query_workflows(const struct query *q, struct rv_call *call)
         return RV_ERR_MEMORY;
     if (list->filter.workflow.len > 0)
         return query_workflow(q, call);
-    return q->store->ops->list_workflows(q->store, &call->arena, list->skip, list->limit,
-                                         list->workflows, &list->count);
+    RV_TRY(q->store->ops->list_workflows(q->store, &call->arena, list->skip, list->limit,
+                                         list->workflows, &list->count));
+    rv_assert(list->count <= list->limit);
+    return RV_OK;
 }
 
 enum rv_err query_agents(const struct query *q, struct rv_call *call)

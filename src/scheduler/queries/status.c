@@ -3,6 +3,7 @@
  * committed, and of the store only the newest open alerts are read, with what they name. */
 #include "scheduler/queries/status.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/time.h"
@@ -25,6 +26,7 @@ static void failure_add(struct rv_call_status *status, struct rv_arena *arena,
     size_t at = status->failures_count;
     if (count == 0)
         return;
+    rv_assert(at <= RV_STATUS_FAILURES_MAX); /* one place is left */
     for (; at > 0 && status->failures[at - 1].count < count; at--)
         status->failures[at] = status->failures[at - 1];
     status->failures[at] = (struct rv_failure_row){
@@ -131,11 +133,13 @@ enum rv_err status_alerts_group(struct rv_arena *arena, const struct rv_alert *a
         size_t at = 0;
         while (at < groups && strcmp(rows[at].facts->group, facts[i].group) != 0)
             at++;
+        rv_assert(groups <= i);
         if (at == groups)
             rows[groups++] = (struct rv_alert_group){.newest = &alerts[i], .facts = &facts[i]};
         rows[at].count++;
         rows[at].first_at = alerts[i].raised_at;
     }
+    rv_assert(groups <= count);
     *ret_groups = (struct rv_alert_groups){rows, groups};
     return RV_OK;
 }
@@ -152,12 +156,12 @@ static enum rv_err status_alerts(const struct query *q, struct rv_arena *arena,
                                                  room, alerts, &count);
     if (err != RV_OK)
         return err;
+    rv_assert(count <= room);
     status->alerts_more = count == room;
     status->alerts_count = count == room ? count - 1 : count;
-    err = status_alerts_facts(q, arena, alerts, status->alerts_count, &facts);
-    return err == RV_OK
-               ? status_alerts_group(arena, alerts, facts, status->alerts_count, &status->alerts)
-               : err;
+    rv_assert(status->alerts_count <= RV_STATUS_ALERTS_MAX);
+    RV_TRY(status_alerts_facts(q, arena, alerts, status->alerts_count, &facts));
+    return status_alerts_group(arena, alerts, facts, status->alerts_count, &status->alerts);
 }
 
 enum rv_err status_read(const struct query *q, struct rv_call *call)
@@ -181,9 +185,8 @@ enum rv_err status_read(const struct query *q, struct rv_call *call)
     for (size_t i = 0; i < RV_STATUS_FAILURES_MAX; i++)
         failure_add(status, arena, &q->failures->types[i], q->now);
     failure_add(status, arena, &q->failures->others, q->now);
-    enum rv_err err = query_agents_show(q, arena, &status->agents);
-    if (err == RV_OK)
-        err = status_alerts(q, arena, status);
+    rv_assert(status->failures_count <= types);
     status->problems = q->problems;
-    return err;
+    RV_TRY(query_agents_show(q, arena, &status->agents));
+    return status_alerts(q, arena, status);
 }
