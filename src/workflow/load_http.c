@@ -15,6 +15,7 @@ static enum rv_err object_new(struct rv_load *load, uint32_t room, struct rv_tem
 
 static struct rv_template *object_add(struct rv_template *object, struct rv_json key)
 {
+    rv_assert(object->kind == RV_TEMPLATE_OBJECT);
     object->keys[object->count] = key;
     return &object->items[object->count++];
 }
@@ -25,11 +26,10 @@ static enum rv_err add_value(struct rv_load *load, struct rv_template *object,
 {
     struct rv_template *value = NULL;
     size_t path = rv_load_push(load, rv_json_str(&member->key));
-    enum rv_err err = rv_load_template(load, &member->value, RV_PLACE_TASK, &value);
+    RV_TRY(rv_load_template(load, &member->value, RV_PLACE_TASK, &value));
     rv_load_pop(load, path);
-    if (err == RV_OK)
-        *object_add(object, member->key) = *value;
-    return err;
+    *object_add(object, member->key) = *value;
+    return RV_OK;
 }
 
 /* ---- authentication ---- */
@@ -52,7 +52,7 @@ enum rv_err rv_load_secrets(struct rv_load *load, const struct rv_json *use)
     if (err != RV_OK || names == NULL)
         return err;
     size_t path = rv_load_push(load, RV_STR("secrets"));
-    for (uint32_t i = 0; i < names->len && err == RV_OK; i++) {
+    for (uint32_t i = 0; i < names->len; i++) {
         size_t item = rv_load_push_index(load, i);
         if (!is_secret_name(rv_json_str(&names->u.items[i])))
             return rv_load_invalid(
@@ -64,13 +64,15 @@ enum rv_err rv_load_secrets(struct rv_load *load, const struct rv_json *use)
         rv_load_pop(load, item);
     }
     rv_load_pop(load, path);
-    return err;
+    return RV_OK;
 }
 
 static bool secret_declared(const struct rv_load *load, struct rv_str name)
 {
     const struct rv_json *names = rv_json_get(load->use, RV_STR("secrets"));
-    for (uint32_t i = 0; names != NULL && i < names->len; i++)
+    if (names == NULL || names->type != RV_JSON_ARRAY)
+        return false;
+    for (uint32_t i = 0; i < names->len; i++)
         if (rv_str_eq(rv_json_str(&names->u.items[i]), name))
             return true;
     return false;
@@ -82,29 +84,28 @@ static enum rv_err load_scheme(struct rv_load *load, const struct rv_json *schem
 {
     struct rv_load_property known[4] = {{"use", false}};
     size_t count = 1;
-    for (; *properties != NULL; properties++)
+    for (; *properties != NULL; properties++) {
+        rv_assert(count < sizeof known / sizeof *known - 1);
         known[count++] = (struct rv_load_property){*properties, false};
+    }
     struct rv_str secret;
-    enum rv_err err = rv_load_members(load, scheme, known, kind);
-    if (err == RV_OK)
-        err = rv_load_string(load, scheme, "use", &secret);
-    if (err != RV_OK)
-        return err;
-    for (size_t i = 1; i < count && err == RV_OK; i++) {
+    RV_TRY(rv_load_members(load, scheme, known, kind));
+    RV_TRY(rv_load_string(load, scheme, "use", &secret));
+    for (size_t i = 1; i < count; i++) {
         struct rv_str text;
-        err = rv_load_string(load, scheme, known[i].name, &text);
-        if (err == RV_OK && secret.at != NULL && text.at != NULL)
-            err = rv_load_invalid_name(
+        RV_TRY(rv_load_string(load, scheme, known[i].name, &text));
+        if (secret.at != NULL && text.at != NULL)
+            return rv_load_invalid_name(
                 load, rv_str_of(known[i].name),
                 "`use` cannot be combined with credentials; remove one of them");
-        else if (err == RV_OK && secret.at == NULL && text.at == NULL)
-            err = rv_load_invalid(load, NULL, "%s needs `%s`, or `use` with a secret's name", kind,
-                                  known[i].name);
+        if (secret.at == NULL && text.at == NULL)
+            return rv_load_invalid(load, NULL, "%s needs `%s`, or `use` with a secret's name", kind,
+                                   known[i].name);
     }
-    if (err == RV_OK && secret.at != NULL && !secret_declared(load, secret))
-        err = rv_load_invalid(load, "use", "the secret \"%.*s\" is not listed in use.secrets",
-                              RV_STR_FMT(secret));
-    return err;
+    if (secret.at != NULL && !secret_declared(load, secret))
+        return rv_load_invalid(load, "use", "the secret \"%.*s\" is not listed in use.secrets",
+                               RV_STR_FMT(secret));
+    return RV_OK;
 }
 
 /* A policy written out: one scheme. */
@@ -119,25 +120,23 @@ static enum rv_err check_policy(struct rv_load *load, const struct rv_json *poli
         return rv_load_invalid(load, NULL,
                                "an authentication must be an object with `basic`, `bearer` or "
                                "`use` (a name defined under use.authentications)");
-    enum rv_err err = rv_load_members(load, policy, known, "authentication");
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_load_members(load, policy, known, "authentication"));
     const char *kind = rv_json_get(policy, RV_STR("basic")) != NULL ? "basic" : "bearer";
     const struct rv_json *scheme;
-    err = rv_load_member(load, policy, kind, RV_JSON_OBJECT, &scheme);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_load_member(load, policy, kind, RV_JSON_OBJECT, &scheme));
+    if (scheme == NULL) /* of another kind, which rv_load_members() has noted */
+        return RV_OK;
     size_t path = rv_load_push(load, rv_str_of(kind));
-    err = load_scheme(load, scheme, kind, kind[1] == 'a' ? basic : bearer);
+    RV_TRY(load_scheme(load, scheme, kind, kind[1] == 'a' ? basic : bearer));
     rv_load_pop(load, path);
-    return err;
+    return RV_OK;
 }
 
 enum rv_err rv_load_authentication(struct rv_load *load, const struct rv_json *policy,
                                    struct rv_template **ret_template)
 {
-    enum rv_err err = check_policy(load, policy);
-    return err == RV_OK ? rv_load_template(load, policy, RV_PLACE_TASK, ret_template) : err;
+    RV_TRY(check_policy(load, policy));
+    return rv_load_template(load, policy, RV_PLACE_TASK, ret_template);
 }
 
 /* Written out, or by its name. */
@@ -148,14 +147,11 @@ static enum rv_err load_reference(struct rv_load *load, const struct rv_json *po
     struct rv_str name = rv_json_str(rv_json_get(policy, RV_STR("use")));
     if (name.at == NULL)
         return rv_load_authentication(load, policy, ret_template);
-    enum rv_err err = rv_load_members(load, policy, known, "authentication");
+    RV_TRY(rv_load_members(load, policy, known, "authentication"));
     struct rv_str saved = RV_STR_NONE;
-    if (err == RV_OK)
-        err = rv_load_enter_named(load, "authentications", name, &policy, &saved);
-    if (err == RV_OK)
-        err = rv_load_authentication(load, policy, ret_template);
-    if (saved.at != NULL)
-        rv_load_leave_named(load, saved);
+    RV_TRY(rv_load_enter_named(load, "authentications", name, &policy, &saved));
+    enum rv_err err = rv_load_authentication(load, policy, ret_template);
+    rv_load_leave_named(load, saved);
     return err;
 }
 
@@ -169,25 +165,34 @@ static enum rv_err load_uri(struct rv_load *load, const struct rv_json *uri, str
         return rv_load_invalid(load, NULL, "a URI must be a string");
     if (rv_is_expression(text)) {
         struct rv_template *expression;
-        enum rv_err err = rv_load_template(load, uri, RV_PLACE_TASK, &expression);
-        if (err == RV_OK)
-            *template = *expression;
-        return err;
+        RV_TRY(rv_load_template(load, uri, RV_PLACE_TASK, &expression));
+        *template = *expression;
+        return RV_OK;
     }
-    enum rv_err plain = rv_load_plain(load, text, NULL);
-    if (plain != RV_OK)
-        return plain;
+    RV_TRY(rv_load_plain(load, text, NULL));
     bool unsupported = false;
     size_t offset = 0;
     const char *wrong = rv_uri_wrong(text, &offset, &unsupported);
     if (wrong != NULL) {
         enum rv_err err = unsupported ? rv_load_unsupported(load, NULL, "%s", wrong)
                                       : rv_load_invalid(load, NULL, "%s", wrong);
+        rv_assert(offset <= text.len);
         load->fault->offset = offset;
         return err;
     }
     node->endpoint = text;
     *template = (struct rv_template){.kind = RV_TEMPLATE_URI, .constant = *uri};
+    return RV_OK;
+}
+
+static enum rv_err load_endpoint_member(struct rv_load *load, const struct rv_json_member *member,
+                                        struct rv_node *node, struct rv_template *item)
+{
+    struct rv_template *policy;
+    if (rv_str_is(rv_json_str(&member->key), "uri"))
+        return load_uri(load, &member->value, node, item);
+    RV_TRY(load_reference(load, &member->value, &policy));
+    *item = *policy;
     return RV_OK;
 }
 
@@ -198,28 +203,18 @@ static enum rv_err load_endpoint(struct rv_load *load, const struct rv_json *end
         {"uri", false}, {"authentication", false}, {NULL, false}};
     if (endpoint->type != RV_JSON_OBJECT)
         return load_uri(load, endpoint, node, template);
-    const struct rv_json *uri = rv_json_get(endpoint, RV_STR("uri"));
-    enum rv_err err = rv_load_members(load, endpoint, known, "endpoint");
-    if (err == RV_OK && uri == NULL)
-        err = rv_load_invalid(load, NULL, "an endpoint needs `uri`");
-    if (err == RV_OK)
-        err = object_new(load, 2, template);
-    for (uint32_t i = 0; i < endpoint->len && err == RV_OK; i++) {
+    RV_TRY(rv_load_members(load, endpoint, known, "endpoint"));
+    if (rv_json_get(endpoint, RV_STR("uri")) == NULL)
+        return rv_load_invalid(load, NULL, "an endpoint needs `uri`");
+    RV_TRY(object_new(load, endpoint->len, template));
+    for (uint32_t i = 0; i < endpoint->len; i++) {
         const struct rv_json_member *member = &endpoint->u.members[i];
         struct rv_template *item = object_add(template, member->key);
         size_t path = rv_load_push(load, rv_json_str(&member->key));
-        struct rv_template *policy;
-        if (&member->value == uri) {
-            err = load_uri(load, uri, node, item);
-        } else {
-            err = load_reference(load, &member->value, &policy);
-            if (err == RV_OK)
-                *item = *policy;
-        }
-        if (err == RV_OK)
-            rv_load_pop(load, path);
+        RV_TRY(load_endpoint_member(load, member, node, item));
+        rv_load_pop(load, path);
     }
-    return err;
+    return RV_OK;
 }
 
 /* ---- the rest ---- */
@@ -284,24 +279,21 @@ static const char *header_wrong(const struct rv_json_member *header)
 static enum rv_err check_headers(struct rv_load *load, const struct rv_json *with)
 {
     const struct rv_json *headers = rv_json_get(with, RV_STR("headers"));
-    enum rv_err err = check_pairs(load, with, "headers");
-    if (err != RV_OK || headers == NULL || headers->type != RV_JSON_OBJECT || load->published)
-        return err;
+    RV_TRY(check_pairs(load, with, "headers"));
+    if (headers == NULL || headers->type != RV_JSON_OBJECT || load->published)
+        return RV_OK;
     size_t path = rv_load_push(load, RV_STR("headers"));
-    for (uint32_t i = 0; i < headers->len && err == RV_OK; i++) {
+    for (uint32_t i = 0; i < headers->len; i++) {
         const struct rv_json_member *member = &headers->u.members[i];
         const char *wrong = header_wrong(member);
         if (wrong == NULL)
             continue;
         size_t item = rv_load_push(load, rv_json_str(&member->key));
-        err = rv_load_invalid(load, NULL, "%s", wrong);
-        err = rv_load_past(load, err, item);
-        if (err == RV_OK)
-            rv_load_pop(load, path + sizeof "/headers" - 1);
+        enum rv_err err = rv_load_invalid(load, NULL, "%s", wrong);
+        RV_TRY(rv_load_past(load, err, item));
     }
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 /* A definition of an earlier build may hold numbers and truths: as the texts that were sent. */
@@ -331,11 +323,10 @@ static enum rv_err add_argument(struct rv_load *load, struct rv_template *object
                                 const struct rv_json_member *member)
 {
     struct rv_json_member argument = *member;
-    enum rv_err err = RV_OK;
     if (load->published && rv_str_is(rv_json_str(&member->key), "headers") &&
         member->value.type == RV_JSON_OBJECT && member->value.len > 0)
-        err = headers_as_text(load, &argument.value);
-    return err == RV_OK ? add_value(load, object, &argument) : err;
+        RV_TRY(headers_as_text(load, &argument.value));
+    return add_value(load, object, &argument);
 }
 
 static enum rv_err check_output(struct rv_load *load, const struct rv_json *with)
@@ -370,58 +361,65 @@ static enum rv_err load_no_effect(struct rv_load *load, const struct rv_json *ta
         return rv_load_invalid(
             load, NULL, "noEffect is a list of statuses from 300 to 599, such as [400, 404]");
     struct rv_template *template;
-    enum rv_err err = rv_load_template(load, list, 0, &template);
-    if (err == RV_OK)
-        *object_add(with, rv_json_of_str(RV_STR("noEffect"))) = *template;
+    RV_TRY(rv_load_template(load, list, 0, &template));
+    *object_add(with, rv_json_of_str(RV_STR("noEffect"))) = *template;
     rv_load_pop(load, path);
-    return err;
+    return RV_OK;
 }
 
-enum rv_err rv_load_http(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
+static enum rv_err load_endpoint_argument(struct rv_load *load, struct rv_node *node,
+                                          const struct rv_json_member *member)
+{
+    size_t path = rv_load_push(load, RV_STR("endpoint"));
+    RV_TRY(load_endpoint(load, &member->value, node, object_add(node->value, member->key)));
+    rv_load_pop(load, path);
+    return RV_OK;
+}
+
+/* The members of `with`, the path set to it. */
+static enum rv_err load_arguments(struct rv_load *load, const struct rv_json *with,
+                                  struct rv_node *node)
 {
     static const struct rv_load_property known[] = {
         {"method", false}, {"endpoint", false}, {"headers", false},  {"query", false},
         {"body", false},   {"output", false},   {"redirect", false}, {NULL, false}};
-    const struct rv_json *with;
-    enum rv_err err = rv_load_member(load, task, "with", RV_JSON_OBJECT, &with);
-    if (err == RV_OK && with == NULL)
-        err = rv_load_invalid(load, NULL,
-                              "`call: http` needs `with`, which must contain `method` and "
-                              "`endpoint`");
-    node->value = RV_NEW(load->arena, struct rv_template);
-    if (err != RV_OK || node->value == NULL)
-        return err != RV_OK ? err : rv_load_full(load);
-    size_t path = rv_load_push(load, RV_STR("with"));
     size_t at = load->path.len;
-    err = rv_load_members(load, with, known, "call: http");
+    enum rv_err err = RV_OK;
+    RV_TRY(rv_load_members(load, with, known, "call: http"));
     const struct rv_json *endpoint = rv_json_get(with, RV_STR("endpoint"));
-    if (err == RV_OK)
-        err = rv_load_past(load, check_method(load, with, node), at);
-    if (err == RV_OK && endpoint == NULL)
+    RV_TRY(rv_load_past(load, check_method(load, with, node), at));
+    if (endpoint == NULL)
         err = rv_load_invalid(load, NULL, "call: http needs `endpoint`");
-    err = rv_load_past(load, err, at);
-    if (err == RV_OK)
-        err = rv_load_past(load, check_headers(load, with), at);
-    if (err == RV_OK)
-        err = rv_load_past(load, check_pairs(load, with, "query"), at);
-    if (err == RV_OK)
-        err = rv_load_past(load, check_output(load, with), at);
-    if (err == RV_OK)
-        err = object_new(load, with->len + 1, node->value);
-    for (uint32_t i = 0; i < with->len && err == RV_OK; i++) {
+    RV_TRY(rv_load_past(load, err, at));
+    RV_TRY(rv_load_past(load, check_headers(load, with), at));
+    RV_TRY(rv_load_past(load, check_pairs(load, with, "query"), at));
+    RV_TRY(rv_load_past(load, check_output(load, with), at));
+    RV_TRY(object_new(load, with->len + 1, node->value)); /* and `noEffect` */
+    for (uint32_t i = 0; i < with->len; i++) {
         const struct rv_json_member *member = &with->u.members[i];
-        if (&member->value != endpoint) {
-            err = rv_load_past(load, add_argument(load, node->value, member), at);
-            continue;
-        }
-        (void)rv_load_push(load, RV_STR("endpoint"));
-        err = load_endpoint(load, endpoint, node, object_add(node->value, member->key));
-        err = rv_load_past(load, err, at);
-        if (err == RV_OK)
-            rv_load_pop(load, at);
+        err = &member->value == endpoint ? load_endpoint_argument(load, node, member)
+                                         : add_argument(load, node->value, member);
+        RV_TRY(rv_load_past(load, err, at));
+        rv_assert(load->path.len == at || load->path.failed != RV_OK);
     }
-    if (err != RV_OK)
-        return err;
+    rv_assert(node->value->count <= with->len);
+    return RV_OK;
+}
+
+enum rv_err rv_load_http(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
+{
+    const struct rv_json *with;
+    rv_assert(node->kind == RV_NODE_CALL);
+    RV_TRY(rv_load_member(load, task, "with", RV_JSON_OBJECT, &with));
+    if (with == NULL)
+        return rv_load_invalid(load, NULL,
+                               "`call: http` needs `with`, which must contain `method` and "
+                               "`endpoint`");
+    node->value = RV_NEW(load->arena, struct rv_template);
+    if (node->value == NULL)
+        return rv_load_full(load);
+    size_t path = rv_load_push(load, RV_STR("with"));
+    RV_TRY(load_arguments(load, with, node));
     rv_load_pop(load, path);
     return load_no_effect(load, task, node->value);
 }

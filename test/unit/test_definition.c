@@ -282,6 +282,16 @@ static void test_all_faults(void **state)
         {"4:24 4:34 4:48",
          HEAD "do:\n- a:\n    with: {x: '${ .a + }', y: 'a ${', z: [ '${ q }' ]}\n"
               "    call: x\n"},
+        {"2:16 10:40",
+         HEAD "use: {secrets: abcdefgh}\n"
+              "do:\n- a:\n    call: http\n    with:\n      method: get\n      endpoint:\n"
+              "        uri: http://a/\n        authentication: {bearer: {use: b}}\n"},
+        {"2:29 2:46", HEAD "use: {authentications: {a: {oauth2: {}}, b: {foo: {}}}}\n"
+                           "do:\n- a: {set: {b: 1}}\n"},
+        {"9:9 10:9 11:9",
+         HEAD "do:\n- a:\n    call: http\n    with:\n      method: get\n      endpoint:\n"
+              "        uri: http://a/\n        b: {bearer: {token: x}}\n"
+              "        c: {bearer: {token: x}}\n        d: {bearer: {token: x}}\n"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char places[1024];
