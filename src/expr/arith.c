@@ -159,6 +159,7 @@ static bool repeat_string(struct ev *ev, const struct rv_json *text, double time
         memcpy(at + len, at, more);
         len += more;
     }
+    rv_assert(len == whole);
     *ret = ev_string(at, whole);
     return true;
 }

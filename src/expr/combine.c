@@ -34,6 +34,7 @@ static bool native_from(struct ev *ev, struct combine_sink *s)
 static bool argument_take(struct ev *ev, struct sink *sink, const struct item *item)
 {
     struct combine_sink next = *(struct combine_sink *)sink;
+    rv_assert(next.next > 0);
     next.values[--next.next] = item->value;
     return native_from(ev, &next);
 }
@@ -56,6 +57,8 @@ static bool object_of(struct ev *ev, const struct node *node, const struct rv_js
                       struct rv_json *ret)
 {
     struct object_builder builder;
+    rv_assert(node->op == OP_OBJECT);
+    rv_assert(node->count % 2 == 0);
     if (!object_init(ev, &builder, node->count / 2))
         return false;
     for (uint32_t i = 0; i < node->count; i += 2) {
@@ -77,6 +80,7 @@ static bool member_one(struct ev *ev, const struct node *node, uint32_t i, const
 {
     if (node->v.kids[i] != NULL)
         return eval_one(ev, node->v.kids[i], env, in, &values[i]);
+    rv_assert(i % 2 == 1); /* only values are left out */
     ev->offset = node->v.kids[i - 1]->offset;
     return value_index(ev, in, &values[i - 1], &values[i]);
 }
@@ -195,6 +199,7 @@ static bool array_take(struct ev *ev, struct sink *sink, const struct item *item
         array->items = items;
         array->room = room;
     }
+    rv_assert(array->len < array->room);
     array->items[array->len++] = item->value;
     return true;
 }

@@ -44,6 +44,7 @@ static bool emit_fields(struct ev *ev, const struct node *node, uint32_t i, cons
         return invalid_access(ev, &item->value, &path.key);
     if (!value_index(ev, &item->value, &path.key, &found.value))
         return ev_forgive(ev, node);
+    rv_assert(i < node->count);
     if (i + 1 == node->count)
         return out->take(ev, out, &found);
     if (!ev_enter(ev))
@@ -242,6 +243,7 @@ static bool path_take(struct ev *ev, struct sink *sink, const struct item *item)
 static bool emit_getpath(struct ev *ev, const struct item *item, const struct rv_json *path,
                          uint32_t i, struct sink *out)
 {
+    rv_assert(i <= path->len);
     if (i == path->len)
         return out->take(ev, out, item);
     struct path longer = {item->path, path->u.items[i]};

@@ -127,6 +127,7 @@ static bool one_of_each(struct ev *ev, const struct node *node, const struct lin
     struct keep_sink keep = {.sink = {keep_last}};
     if (!each_generator(ev, node, env, &item, &keep.sink))
         return false;
+    rv_assert(keep.any); /* the node is `single` */
     *ret = keep.kept.value;
     return true;
 }
@@ -344,6 +345,7 @@ static bool each_run(struct ev *ev, const struct node *node, const struct link *
         if (!go)
             return false;
         if (node->op == OP_COMMA) {
+            rv_assert(node->count > 0);
             for (uint32_t i = 0; i + 1 < node->count; i++)
                 if (!eval_each(ev, node->v.kids[i], env, &item, out))
                     return false;

@@ -2,6 +2,7 @@
 #ifndef RV_EXPR_EVAL_PRIV_H
 #define RV_EXPR_EVAL_PRIV_H
 
+#include "base/assert.h"
 #include "expr/node_priv.h"
 
 /* Levels of evaluation, each a few hundred bytes of stack; test_expr_limits measures that the
@@ -139,6 +140,8 @@ static inline bool ev_enter(struct ev *ev)
 /* Unwinds to the generator that took this label; ev_broke_to, there, ends the unwinding. */
 static inline bool ev_break(struct ev *ev, uint64_t label)
 {
+    rv_assert(label != 0);
+    rv_assert(label <= ev->labels);
     ev->stop = EV_BREAK;
     ev->break_to = label;
     return false;

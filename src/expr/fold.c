@@ -114,6 +114,7 @@ static bool bound_take(struct ev *ev, struct sink *sink, const struct item *item
 {
     struct count_sink next = *(struct count_sink *)sink;
     struct item plain = {next.in->value, NULL};
+    rv_assert(next.bounds_count < 3);
     next.bounds[next.bounds_count++] = item->value;
     if (next.bounds_count == 3)
         return range_run(ev, &next);
@@ -185,6 +186,7 @@ static bool recurse_take(struct ev *ev, struct sink *sink, const struct item *it
 bool fold_recurse(struct ev *ev, const struct node *node, const struct link *env,
                   const struct item *in, struct sink *out)
 {
+    rv_assert(node->a != NULL);
     struct count_sink s = {.sink = {recurse_take}, .out = out, .node = node, .env = env, .in = in};
     if (!node->a->single || in->path != NULL)
         return recurse_take(ev, &s.sink, in);

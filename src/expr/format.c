@@ -35,6 +35,7 @@ static bool escape(struct ev *ev, struct rv_str text, size_t growth, struct rv_s
         put(&writer, with.at ? with : (struct rv_str){text.at + i, 1});
     }
     put(&writer, after);
+    rv_assert(writer.len <= text.len * growth + before.len + after.len);
     *ret = ev_string(writer.at, writer.len);
     return true;
 }

@@ -345,9 +345,11 @@ bool native_flatten(struct ev *ev, const struct rv_json *in, const struct rv_jso
     if (!flatten_count(ev, in, depth, NULL, &count))
         return false;
     struct rv_json *items = ev_take(ev, (count + 1) * sizeof *items);
+    size_t room = count;
     count = 0;
     if (items == NULL || !flatten_count(ev, in, depth, items, &count))
         return false;
+    rv_assert(count == room);
     *ret = ev_array(ev, items, count);
     return true;
 }

@@ -115,6 +115,7 @@ static bool modify_at(struct ev *ev, const struct change *change, const struct c
 static bool apply_fields(struct ev *ev, const struct change *change, const struct rv_json *value,
                          struct rv_json *ret, enum fate *ret_fate)
 {
+    rv_assert(change->field < change->node->count);
     struct change deeper = *change;
     bool last = ++deeper.field == change->node->count;
     if (!ev_enter(ev))

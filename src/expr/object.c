@@ -15,6 +15,8 @@ static size_t key_slot(const struct object_builder *builder, struct rv_str key)
 static bool find_slot(struct ev *ev, struct object_builder *builder, struct rv_str key,
                       size_t *ret_slot)
 {
+    rv_assert((builder->slots_len & (builder->slots_len - 1)) == 0);
+    rv_assert(builder->slots_len > builder->len); /* the search ends at a free slot */
     size_t slot = key_slot(builder, key);
     while (builder->slots[slot] != 0) {
         if (!ev_spend(ev, 1))
@@ -37,6 +39,7 @@ static bool index_members(struct ev *ev, struct object_builder *builder)
         return false;
     memset(builder->slots, 0, slots * sizeof *builder->slots);
     builder->slots_len = slots;
+    rv_assert(builder->len <= builder->room);
     for (size_t i = 0; i < builder->len; i++) {
         size_t slot;
         if (!find_slot(ev, builder, value_str(&builder->members[i].key), &slot))
@@ -97,6 +100,7 @@ bool object_put(struct ev *ev, struct object_builder *builder, const struct rv_j
             return false;
         builder->slots[slot] = (uint32_t)builder->len + 1;
     }
+    rv_assert(builder->len < builder->room);
     builder->members[builder->len++] = (struct rv_json_member){*key, *value};
     return true;
 }

@@ -18,6 +18,7 @@ bool path_array(struct ev *ev, const struct path *path, struct rv_json *ret)
     *ret = ev_array(ev, keys, count);
     for (const struct path *at = path; at != PATH_ROOT; at = at->up)
         keys[--count] = at->key;
+    rv_assert(count == 0);
     return true;
 }
 
@@ -96,6 +97,7 @@ static bool put_item(struct ev *ev, const struct rv_json *array, double at,
         memcpy(items, array->u.items, array->len * sizeof *items);
     for (size_t i = array->len; i < (size_t)len; i++)
         items[i] = rv_json_null();
+    rv_assert(index < len);
     items[(size_t)index] = *new;
     *ret = ev_array(ev, items, (size_t)len);
     return true;
@@ -120,6 +122,8 @@ static bool put_slice(struct ev *ev, const struct rv_json *array, const struct r
         return ev_raise(ev, "A slice of an array can only be assigned another array");
     if (!slice_part(ev, array, key, &from, &to))
         return false;
+    rv_assert(from <= to);
+    rv_assert(to <= array->len);
     size_t len = array->len - (to - from) + new->len;
     struct rv_json *items = ev_take(ev, (len + 1) * sizeof *items);
     if (items == NULL)
@@ -204,6 +208,7 @@ static bool mark_gone(struct ev *ev, const struct rv_json *value, const struct r
     if (value->type == RV_JSON_ARRAY && key->type == RV_JSON_OBJECT) {
         if (!slice_part(ev, value, key, &from, &to))
             return false;
+        rv_assert(to <= value->len);
         for (; from < to; from++)
             gone[from] = true;
         return ev_spend(ev, value->len / 64);
@@ -264,8 +269,11 @@ static bool delete_keys(struct ev *ev, const struct rv_json *value, const struct
         struct doomed inner = {doomed->paths + i, 0, doomed->level + 1};
         struct rv_json child, changed, next;
         const struct rv_json *key = &doomed->paths[i].u.items[doomed->level];
+        rv_assert(doomed->paths[i].len > doomed->level);
         if (!same_key(ev, doomed, i, &count))
             return false;
+        rv_assert(count > 0);
+        rv_assert(count <= doomed->count - i);
         inner.count = count;
         if (doomed->paths[i].len == doomed->level + 1) {
             whole[kept++] = key;

@@ -8,6 +8,7 @@
  * expression that was written out. */
 #include "expr/parse_priv.h"
 
+#include "base/assert.h"
 #include "base/suggest.h"
 
 #include <stdarg.h>
@@ -157,6 +158,7 @@ struct node *node_finish(struct parser *p, struct node *node)
 {
     if (p->err != RV_OK || node == NULL)
         return NULL;
+    rv_assert(node->op != OP_NATIVE || node->count <= NATIVE_ARGS_MAX);
     node->single = node_single(node);
     node->height = node_height(node);
     return height_check(p, node);

@@ -20,8 +20,11 @@ bool ev_next_slice(struct ev *ev)
 {
     const struct rv_expr_budget *budget = ev->budget;
     int64_t left = ev->fuel + ev->reserve;
+    rv_assert(ev->fuel < 0);
+    rv_assert(ev->reserve >= 0);
     if (left < 0)
         return ev_limit(ev, "the expression ran out of time");
+    rv_assert(budget->pause != NULL); /* without one all of the fuel is in the first slice */
     bool go = budget->pause(budget->context, budget->fuel - left);
     rv_assert(budget->slice > 0);
     ev->fuel = left < budget->slice ? left : budget->slice;
@@ -74,6 +77,7 @@ void *ev_append(struct ev *ev, const void *at, size_t bytes, const void *more, s
 {
     struct growing *growing = ev->growing;
     for (unsigned i = 0; i < EV_GROWING; i++) {
+        rv_assert(growing[i].used <= growing[i].room);
         if (growing[i].at != at || growing[i].used != bytes || growing[i].room - bytes < more_bytes)
             continue;
         if (!ev_spend(ev, more_bytes / BYTES_PER_FUEL))
@@ -154,12 +158,15 @@ enum rv_err rv_expr_eval(const struct rv_expr *expr, const struct rv_json *input
         ev.fuel = budget->slice;
         ev.reserve = budget->fuel - budget->slice;
     }
+    rv_assert(budget->fuel >= 0);
     bool done = expr->root->single ? eval_one(&ev, expr->root, NULL, input, &first.value)
                                    : eval_first(&ev, expr->root, NULL, &in, &first, &any);
     /* What was only looked up is as deep as what it was found in. */
     if (done && ev.built)
         done = value_check_depth(&ev, &first.value, RV_JSON_DEPTH_MAX);
     enum rv_err err = done ? RV_OK : eval_fault(&ev, ret_fault ? ret_fault : &ignored);
+    rv_assert(ev.depth == 0);
+    rv_assert(ev.stop != EV_BREAK); /* the parser lets a break stand in its label alone */
     int64_t left = ev.fuel + ev.reserve;
     budget->fuel = left > 0 ? left : 0;
     if (done)

@@ -109,6 +109,7 @@ static bool number_normal(struct ev *ev, struct rv_str text, struct rv_json *ret
     if (at < text.len)
         memcpy(bytes + len, text.at + at, text.len - at);
     len += text.len - at;
+    rv_assert(len <= text.len + 1);
     *ret = ev_string(bytes, len);
     return true;
 }
@@ -137,6 +138,7 @@ bool native_tonumber(struct ev *ev, const struct rv_json *in, const struct rv_js
 bool text_find(struct ev *ev, struct rv_str text, struct rv_str wanted, size_t from, size_t *ret_at)
 {
     size_t at = from;
+    rv_assert(from <= text.len);
     while (at + wanted.len <= text.len) {
         const char *first = wanted.len == 0 ? text.at + at
                                             : memchr(text.at + at, wanted.at[0],
@@ -293,6 +295,7 @@ static bool trim(struct ev *ev, const struct rv_json *in, bool left, bool right,
         from++;
     while (right && to > from && is_blank(in->u.text[to - 1]))
         to--;
+    rv_assert(from <= to);
     *ret = ev_string(in->u.text + from, to - from);
     return ev_spend(ev, (in->len - (to - from)) / 16);
 }
@@ -364,6 +367,7 @@ bool native_explode(struct ev *ev, const struct rv_json *in, const struct rv_jso
         codes[count++] = rv_json_of_real(utf8_get(text, at, &len));
     if (codes == NULL)
         return false;
+    rv_assert(count <= text.len);
     *ret = ev_array(ev, codes, count);
     return ev_spend(ev, text.len / 8);
 }
@@ -386,6 +390,7 @@ bool native_implode(struct ev *ev, const struct rv_json *in, const struct rv_jso
         bool valid = real >= 0 && real <= 0x10FFFF && !(real >= 0xD800 && real < 0xE000);
         len += utf8_put(bytes + len, valid ? (uint32_t)real : 0xFFFD);
     }
+    rv_assert(len <= 4 * (size_t)in->len);
     if (bytes == NULL || !ev_spend(ev, in->len / 4))
         return false;
     *ret = ev_string(bytes, len);

@@ -2,6 +2,7 @@
 #ifndef RV_EXPR_UTF8_PRIV_H
 #define RV_EXPR_UTF8_PRIV_H
 
+#include "base/assert.h"
 #include "base/str.h"
 
 #include <stdint.h>
@@ -9,6 +10,7 @@
 /* Writes `code` at `bytes`, which has room for 4; how many were written. */
 static inline size_t utf8_put(char *bytes, uint32_t code)
 {
+    rv_assert(code <= 0x10FFFF);
     if (code < 0x80) {
         bytes[0] = (char)code;
         return 1;
@@ -41,6 +43,7 @@ static inline size_t utf8_len(char first)
 /* The code point at `at`; *ret_len bytes long. Never reads past the end of `text`. */
 static inline uint32_t utf8_get(struct rv_str text, size_t at, size_t *ret_len)
 {
+    rv_assert(at < text.len);
     size_t len = utf8_len(text.at[at]);
     if (len > text.len - at)
         len = text.len - at;
@@ -90,6 +93,7 @@ static inline size_t utf8_offset(struct rv_str text, size_t count)
 /* The largest offset up to `bytes` that does not cut a character; bytes <= text.len. */
 static inline size_t utf8_floor(struct rv_str text, size_t bytes)
 {
+    rv_assert(bytes <= text.len);
     while (bytes > 0 && bytes < text.len && ((unsigned char)text.at[bytes] & 0xC0) == 0x80)
         bytes--;
     return bytes;

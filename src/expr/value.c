@@ -41,6 +41,7 @@ struct brief_writer {
 
 static void brief_add(struct brief_writer *writer, struct rv_str text)
 {
+    rv_assert(writer->len <= sizeof writer->text);
     size_t room = sizeof writer->text - writer->len;
     size_t len = text.len < room ? text.len : room;
     if (len > 0)
@@ -93,6 +94,7 @@ struct brief value_brief(const struct rv_json *value)
     struct rv_str text = {writer.text, writer.len};
     bool cut = text.len > BRIEF_BYTES + 3;
     size_t len = cut ? utf8_floor(text, BRIEF_BYTES) : text.len;
+    rv_assert(len + (cut ? 3 : 0) < sizeof brief.text);
     memcpy(brief.text, text.at, len);
     if (cut)
         memcpy(brief.text + len, "...", 3);
@@ -342,6 +344,7 @@ double value_whole_index(double len, double at)
 static uint32_t array_index(const struct rv_json *array, double at)
 {
     double index = value_whole_index(array->len, at);
+    rv_assert(array->type == RV_JSON_ARRAY);
     return index >= 0 && index < array->len ? (uint32_t)index : array->len;
 }
 
@@ -427,6 +430,8 @@ bool value_slice_bounds(struct ev *ev, size_t len, const struct rv_json *from,
         end += n;
     start = start > n ? n : start >= 0 ? start : 0; /* NaN is no bound */
     end = end > n || isnan(end) ? n : end >= start ? end : start;
+    rv_assert(start <= end);
+    rv_assert(end <= n);
     *ret_from = (size_t)start;
     *ret_to = (size_t)end;
     return true;
@@ -445,6 +450,8 @@ bool value_slice(struct ev *ev, const struct rv_json *value, const struct rv_jso
             return false;
         start = utf8_offset(text, start);
         end = utf8_offset(text, end);
+        rv_assert(start <= end);
+        rv_assert(end <= text.len);
         *ret = ev_string(text.at + start, end - start);
         return true;
     }

@@ -63,6 +63,7 @@ static bool members_equal(struct json_walk *walk, const struct rv_json_member *a
 static bool objects_equal(struct json_walk *walk, const struct rv_json *a, const struct rv_json *b)
 {
     bool same_order = true;
+    rv_assert(a->len == b->len);
     for (uint32_t i = 0; i < a->len && same_order; i++)
         same_order = rv_str_eq(json_key(&a->u.members[i]), json_key(&b->u.members[i]));
     if (same_order) {
@@ -99,6 +100,7 @@ static bool containers_equal(struct json_walk *walk, const struct rv_json *a,
 {
     if (a->len != b->len || walk->depth == 0)
         return false;
+    rv_assert(walk->depth <= RV_JSON_NESTING_MAX);
     walk->depth--;
     bool equal = a->type == RV_JSON_OBJECT ? objects_equal(walk, a, b) : arrays_equal(walk, a, b);
     walk->depth++;

@@ -1,5 +1,6 @@
 /* strtod and snprintf follow the locale's decimal point; no part of the program calls setlocale,
  * so it is "." always. */
+#include "base/assert.h"
 #include "json/number_priv.h"
 
 #include <float.h>
@@ -23,6 +24,7 @@ struct decimal {
 
 static int64_t exponent_read(const char *at, const char *end)
 {
+    rv_assert(at < end);
     bool negative = *at == '-';
     int64_t exponent = 0;
     if (*at == '-' || *at == '+')
@@ -40,6 +42,7 @@ static size_t decimal_read(struct rv_str text, char *digits, size_t room,
 {
     const char *at = text.at;
     const char *end = text.at + text.len;
+    rv_assert(text.len > 0);
     struct decimal decimal = {.exact = true, .negative = *at == '-'};
     size_t count = 0;
     bool after_point = false;
@@ -59,6 +62,7 @@ static size_t decimal_read(struct rv_str text, char *digits, size_t room,
     }
     if (at != end)
         decimal.exponent += exponent_read(at + 1, end);
+    rv_assert(count <= room);
     *ret_decimal = decimal;
     return count;
 }
@@ -157,8 +161,11 @@ static struct digits digits_of(double real, int count)
 {
     struct digits digits;
     char text[JSON_REAL_TEXT_BYTES];
+    rv_assert(count > 0);
+    rv_assert((size_t)count <= sizeof digits.at);
     snprintf(text, sizeof text, "%.*e", count - 1, real);
     char *exponent = strchr(text, 'e');
+    rv_assert(exponent != NULL); /* the number is finite */
     digits.exponent = (int)strtol(exponent + 1, NULL, 10);
     digits.at[0] = text[0];
     if (count > 1)
@@ -169,6 +176,7 @@ static struct digits digits_of(double real, int count)
 
 static struct digits next_up(struct digits digits)
 {
+    rv_assert(digits.count > 0);
     int i = digits.count - 1;
     while (i > 0 && digits.at[i] == '9')
         i--;
@@ -227,6 +235,7 @@ static bool few_decimals(double real, struct digits *ret_digits)
         int count = 0;
         for (; whole != 0; whole /= 10)
             reversed[count++] = (char)('0' + whole % 10);
+        rv_assert((size_t)count <= sizeof ret_digits->at);
         for (int i = 0; i < count; i++)
             ret_digits->at[i] = reversed[count - 1 - i];
         ret_digits->count = count;
@@ -268,6 +277,7 @@ struct rv_str rv_json_text_of_real(double real, char text[static JSON_REAL_TEXT_
     if (real != 0 && !few_decimals(real, &digits))
         digits = shortest_digits(real);
     len += digits_write(&digits, text + len);
+    rv_assert(len < JSON_REAL_TEXT_BYTES);
     return (struct rv_str){text, len};
 }
 

@@ -33,6 +33,8 @@ static void merge(const struct json_sort_entry *in, struct json_sort_entry *out,
 {
     size_t left = from;
     size_t right = middle;
+    rv_assert(from <= middle);
+    rv_assert(middle <= to);
     for (size_t i = from; i < to; i++) {
         bool take_left = left < middle && (right == to || entry_cmp(&in[left], &in[right]) <= 0);
         out[i] = take_left ? in[left++] : in[right++];
@@ -61,6 +63,7 @@ void rv_json_sort(struct json_sort_entry *entries, struct json_sort_entry *spare
 
 void rv_json_order_init(struct json_order *order, const struct rv_json *object)
 {
+    rv_assert(object->type == RV_JSON_OBJECT);
     *order = (struct json_order){.object = object};
     if (object->len <= JSON_SMALL_OBJECT)
         return;
@@ -92,6 +95,7 @@ static const struct rv_json_member *next_larger(const struct json_order *order)
 
 const struct rv_json_member *rv_json_order_next(struct json_order *order)
 {
+    rv_assert(order->taken <= order->object->len);
     if (order->taken == order->object->len)
         return NULL;
     const struct rv_json_member *next = order->sorted != NULL ? order->sorted[order->taken].member

@@ -2,6 +2,7 @@
 #ifndef RV_JSON_ORDER_PRIV_H
 #define RV_JSON_ORDER_PRIV_H
 
+#include "base/assert.h"
 #include "json/json.h"
 
 struct json_sort_entry {

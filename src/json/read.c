@@ -57,6 +57,7 @@ static const char *fail_full(struct json_reader *reader, const char *at)
 static bool stack_grow(struct json_reader *reader)
 {
     const struct rv_arena *arena = reader->arena;
+    rv_assert(reader->count == reader->room);
     size_t room = 2 * reader->count, bytes = reader->count * sizeof *reader->stack;
     if (arena->bytes_max != 0) {
         size_t most = (arena->bytes_max - arena->bytes_taken) / sizeof *reader->stack;
@@ -67,6 +68,7 @@ static bool stack_grow(struct json_reader *reader)
         return false;
     }
     bool owned = reader->stack != reader->few;
+    rv_assert(owned || reader->room == STACK_FEW);
     struct rv_json *stack = realloc(owned ? reader->stack : NULL, room * sizeof *stack);
     if (stack == NULL)
         return false;
@@ -164,6 +166,7 @@ static inline const char *read_key(struct json_reader *reader, const char *at, b
  * to be well-formed. */
 static const char *key_place(const char *at, const char *end, uint32_t index)
 {
+    rv_assert(*at == '{');
     unsigned depth = 0;
     for (at++; at < end; at++) {
         if (*at == '{' || *at == '[') {
@@ -209,6 +212,7 @@ static uint32_t repeated_in_large(struct json_sort_entry *entries,
     for (uint32_t i = 0; i < count; i++)
         entries[i] = rv_json_sort_entry_of(&members[i]);
     rv_json_sort(entries, entries + count, count);
+    rv_assert(entries[0].prefix <= entries[count - 1].prefix);
     for (uint32_t i = 1; i < count; i++)
         if (entries[i - 1].prefix == entries[i].prefix &&
             rv_str_eq(json_key(entries[i - 1].member), json_key(entries[i].member)))
@@ -220,6 +224,7 @@ static bool keys_differ(struct json_reader *reader, const struct json_frame *fra
                         const struct rv_json_member *members, uint32_t count)
 {
     uint32_t repeated;
+    rv_assert(frame->is_object);
     if (count <= JSON_SMALL_OBJECT) {
         repeated = repeated_in_small(members, count);
     } else {
@@ -231,6 +236,7 @@ static bool keys_differ(struct json_reader *reader, const struct json_frame *fra
         repeated = repeated_in_large(entries, members, count);
         free(entries);
     }
+    rv_assert(repeated <= count);
     if (repeated == count)
         return true;
     rv_json_fail(&reader->failure, key_place(reader->start + frame->offset, reader->end, repeated),
@@ -241,7 +247,9 @@ static bool keys_differ(struct json_reader *reader, const struct json_frame *fra
 /* Moves the values of the innermost container to the arena, the container into their place. */
 static bool build_container(struct json_reader *reader, const struct json_frame *frame)
 {
+    rv_assert(reader->count >= frame->base);
     size_t values = reader->count - frame->base;
+    rv_assert(!frame->is_object || values % 2 == 0); /* key and value by turns */
     uint32_t len = (uint32_t)(frame->is_object ? values / 2 : values);
     struct rv_json made = {.type = frame->is_object ? RV_JSON_OBJECT : RV_JSON_ARRAY, .len = len};
     if (values != 0) {
@@ -278,6 +286,7 @@ static inline const char *open_container(struct json_reader *reader, const char 
 
 static inline const char *close_container(struct json_reader *reader, const char *at, bool build)
 {
+    rv_assert(reader->depth > 0);
     reader->depth--;
     if (build && !build_container(reader, &reader->frames[reader->depth]))
         return NULL;
@@ -354,6 +363,8 @@ static void fault_fill(const struct json_reader *reader, struct rv_json_fault *r
 {
     uint32_t line = 1;
     const char *line_start = reader->start;
+    rv_assert(reader->failure.at >= reader->start);
+    rv_assert(reader->failure.at <= reader->end);
     for (const char *at = reader->start; at < reader->failure.at; at++) {
         if (*at == '\n') {
             line++;
@@ -409,8 +420,11 @@ enum rv_err rv_json_parse(struct rv_arena *arena, struct rv_str text, unsigned d
         reader.arena = arena;
         read_text(&reader, true);
     }
-    if (reader.failure.err == RV_OK)
+    if (reader.failure.err == RV_OK) {
+        rv_assert(reader.depth == 0);
+        rv_assert(reader.count == 1);
         *ret_value = reader.stack[0];
+    }
     if (reader.stack != reader.few)
         free(reader.stack);
     return reader_result(&reader, ret_fault);

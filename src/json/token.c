@@ -98,6 +98,7 @@ const char *rv_json_string_end(struct json_failure *failure, const char *at, con
 
 static char *utf8_put(char *to, int point)
 {
+    rv_assert(point <= 0x10ffff);
     if (point < 0x80) {
         *to++ = (char)point;
         return to;
@@ -137,6 +138,7 @@ static char unescaped_char(char c)
 
 size_t rv_json_unescape(const char *at, const char *end, char *to)
 {
+    const char *begin = at;
     char *first = to;
     while (at != end) {
         const char *backslash = memchr(at, '\\', (size_t)(end - at));
@@ -157,8 +159,10 @@ size_t rv_json_unescape(const char *at, const char *end, char *to)
             point = 0x10000 + (point - 0xd800) * 0x400 + (hex4(at + 2, end) - 0xdc00);
             at += 6;
         }
+        rv_assert(point >= 0); /* the escape is well-formed */
         to = utf8_put(to, point);
     }
+    rv_assert(to - first <= end - begin);
     return (size_t)(to - first);
 }
 

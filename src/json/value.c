@@ -21,12 +21,14 @@ struct rv_json rv_json_of_int(struct rv_arena *arena, int64_t number)
     struct rv_str text = rv_arena_printf(arena, "%lld", (long long)number);
     if (text.at == NULL)
         return rv_json_null();
+    rv_assert(text.len > 0);
     return (struct rv_json){
         .type = RV_JSON_NUMBER, .len = (uint32_t)text.len, .u = {.text = text.at}};
 }
 
 struct rv_json rv_json_of_str(struct rv_str text)
 {
+    rv_assert(text.len <= UINT32_MAX);
     return (struct rv_json){
         .type = RV_JSON_STRING, .len = (uint32_t)text.len, .u = {.text = text.at ? text.at : ""}};
 }
@@ -78,6 +80,7 @@ static bool token_is(struct rv_str token, struct rv_str key)
 static const struct rv_json *item_at(const struct rv_json *array, struct rv_str token)
 {
     uint64_t index = 0;
+    rv_assert(array->type == RV_JSON_ARRAY);
     if (token.len == 0 || token.len > 10 || (token.len > 1 && token.at[0] == '0'))
         return NULL;
     for (size_t i = 0; i < token.len; i++) {
@@ -107,6 +110,7 @@ const struct rv_json *rv_json_at(const struct rv_json *value, struct rv_str poin
             return NULL;
         const char *token = pointer.at + 1;
         const char *end = pointer.at + pointer.len;
+        rv_assert(token <= end);
         const char *slash = memchr(token, '/', (size_t)(end - token));
         if (slash == NULL)
             slash = end;

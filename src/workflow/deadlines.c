@@ -41,6 +41,7 @@ static bool duration_of(const struct rv_json *value, int64_t *ret_ms)
             number > (RV_DURATION_MS_MAX - sum) / parts[part].ms)
             return false;
         sum += number * parts[part].ms;
+        rv_assert(sum <= RV_DURATION_MS_MAX);
     }
     *ret_ms = sum;
     return value->type == RV_JSON_OBJECT && value->len > 0;
@@ -52,6 +53,8 @@ enum rv_err rv_flow_duration(struct rv_flow *flow, const struct rv_duration *dur
     struct rv_payload value;
     struct rv_json tree;
     struct rv_str text;
+    rv_assert(duration->ms >= 0);
+    rv_assert(duration->ms <= RV_DURATION_MS_MAX);
     *ret_ms = duration->ms;
     if (duration->computed == NULL)
         return RV_OK;
@@ -85,6 +88,7 @@ static void record_renew(const struct rv_flow *flow, struct rv_record *record,
         record->deadline = record->timeout_ms != 0 ? rv_time_add(now, record->timeout_ms) : 0;
     if (record->attempt_deadline == 0 || record->attempt_deadline > now)
         return;
+    rv_assert(node->kind == RV_NODE_TRY);
     const struct rv_retry *retry = node->caught->retry;
     bool limited = retry != NULL && retry->attempt_ms != 0;
     record->attempt_deadline = limited ? rv_time_add(now, retry->attempt_ms) : 0;
@@ -107,23 +111,28 @@ typedef void record_change_fn(const struct rv_flow *flow, struct rv_record *reco
                               const struct shift *shift);
 
 /* Control stays where it is; the deadlines of all scopes around it change. */
+static enum rv_err flow_shift(struct rv_flow *flow, struct rv_str frames, record_change_fn *change,
+                              const struct shift *shift)
+{
+    enum rv_stand stand;
+    RV_TRY(rv_frames_read(flow, frames, &stand));
+    for (struct rv_record *record = flow->top; record != NULL; record = record->outer)
+        change(flow, record, shift);
+    const struct rv_payload *value = rv_payload_given(&flow->value) ? &flow->value : NULL;
+    RV_TRY(rv_frames_write(flow, stand, value, &flow->stop->frames));
+    flow->stop->deadline = rv_flow_deadline(flow);
+    return RV_OK;
+}
+
 static enum rv_err deadlines_change(struct rv_flow_env *env, struct rv_str frames,
                                     record_change_fn *change, const struct shift *shift,
                                     struct rv_flow_stop *ret_stop)
 {
     enum { NUMBERS_BYTES = 4096 };
     struct rv_flow flow;
-    enum rv_stand stand = RV_STAND_CALL;
     rv_flow_init(&flow, env, ret_stop);
     flow.text.bytes_max += NUMBERS_BYTES; /* a later instant may have more digits */
-    enum rv_err err = rv_frames_read(&flow, frames, &stand);
-    for (struct rv_record *r = flow.top; err == RV_OK && r != NULL; r = r->outer)
-        change(&flow, r, shift);
-    const struct rv_payload *value = rv_payload_given(&flow.value) ? &flow.value : NULL;
-    if (err == RV_OK)
-        err = rv_frames_write(&flow, stand, value, &ret_stop->frames);
-    if (err == RV_OK)
-        ret_stop->deadline = rv_flow_deadline(&flow);
+    enum rv_err err = flow_shift(&flow, frames, change, shift);
     rv_buf_done(&flow.text);
     return err;
 }

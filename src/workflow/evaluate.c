@@ -24,8 +24,9 @@ enum value_use {
 enum rv_err rv_flow_parse(struct rv_flow *flow, struct rv_payload *payload,
                           struct rv_json *ret_tree)
 {
-    enum rv_err err = rv_flow_spend(flow, payload->text.len / BYTES_PER_FUEL);
-    return err == RV_OK ? rv_payload_tree(payload, flow->arena, ret_tree) : err;
+    rv_assert(!payload->has_tree);
+    RV_TRY(rv_flow_spend(flow, payload->text.len / BYTES_PER_FUEL));
+    return rv_payload_tree(payload, flow->arena, ret_tree);
 }
 
 /* An object under construction. */
@@ -36,6 +37,7 @@ struct object {
 
 static void object_add(struct object *object, const char *key, struct rv_json value)
 {
+    rv_assert(object->count < OBJECT_MEMBERS_MAX);
     object->members[object->count++] = (struct rv_json_member){rv_json_of_str(rv_str_of(key)),
                                                                value};
 }
@@ -64,9 +66,7 @@ static enum rv_err build_instant(struct rv_flow *flow, int64_t at, struct rv_jso
     object_add(&epoch, "seconds", rv_json_of_int(flow->arena, at / RV_SECOND_MS));
     object_add(&epoch, "milliseconds", rv_json_of_int(flow->arena, at));
     struct rv_json value;
-    enum rv_err err = object_end(flow, &epoch, &value);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(object_end(flow, &epoch, &value));
     struct object instant = {.count = 0};
     object_add(&instant, "iso8601", rv_json_of_str(iso));
     object_add(&instant, "epoch", value);
@@ -117,9 +117,7 @@ static enum rv_err build_runtime(struct rv_flow *flow, struct rv_json *ret_value
 {
     struct rv_json metadata;
     struct object none = {.count = 0};
-    enum rv_err err = object_end(flow, &none, &metadata);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(object_end(flow, &none, &metadata));
     struct object runtime = {.count = 0};
     object_add(&runtime, "name", rv_json_of_str(RV_STR("Reeve")));
     object_add(&runtime, "version", rv_json_of_str(RV_STR(RV_VERSION)));
@@ -165,14 +163,15 @@ static enum rv_err build_values(struct rv_flow *flow, const struct rv_expression
                                 struct rv_json values[static VALUES_MAX])
 {
     uint32_t n = 0;
-    enum rv_err err = RV_OK;
-    for (unsigned v = 0; v < RV_VAR_COUNT && err == RV_OK; v++) {
+    rv_assert(expression->uses < RV_VAR_BIT(RV_VAR_COUNT));
+    rv_assert(expression->errors_count <= VALUES_MAX - RV_VAR_COUNT);
+    for (unsigned v = 0; v < RV_VAR_COUNT; v++) {
         if ((expression->uses & RV_VAR_BIT(v)) != 0)
-            err = build_variable(flow, (enum rv_variable)v, &values[n++]);
+            RV_TRY(build_variable(flow, (enum rv_variable)v, &values[n++]));
     }
-    for (uint32_t i = 0; i < expression->errors_count && err == RV_OK; i++)
-        err = build_error(flow, expression->errors[i], &values[n++]);
-    return err;
+    for (uint32_t i = 0; i < expression->errors_count; i++)
+        RV_TRY(build_error(flow, expression->errors[i], &values[n++]));
+    return RV_OK;
 }
 
 /* The detail names the expression, since an author may have written a hundred of them. */
@@ -199,6 +198,7 @@ struct expression_pace {
 static bool expression_pause(void *context, int64_t fuel_used)
 {
     struct expression_pace *own = context;
+    rv_assert(fuel_used >= own->counted);
     bool go = rv_pace_spend(own->pace, fuel_used - own->counted);
     own->counted = fuel_used;
     own->budget->slice = own->pace->left > 0 ? own->pace->left : 1;
@@ -222,6 +222,7 @@ static enum rv_err expr_run(struct rv_flow *flow, const struct rv_expression *ex
     enum rv_err err = rv_expr_eval(expression->expr, dot, values, &budget, flow->arena, ret_value,
                                    ret_fault);
     *ret_used = RV_FUEL_PER_EXPRESSION - budget.fuel;
+    rv_assert(*ret_used >= own.counted);
     if (err == RV_ERR_BUSY || !rv_pace_spend(pace, *ret_used - own.counted))
         return RV_ERR_BUSY;
     return err;
@@ -243,6 +244,7 @@ static void forget(struct rv_payload *payload)
 /* Trees that were parsed since the mark go with it: they can be parsed again. */
 static void release(struct rv_flow *flow, struct rv_arena_mark mark)
 {
+    rv_assert(mark.bytes_taken <= flow->arena->bytes_taken);
     rv_arena_release(flow->arena, mark);
     flow->has_workflow = false;
     forget(&flow->context);
@@ -272,11 +274,15 @@ static struct memory memory_begin(struct rv_flow *flow)
 {
     struct rv_arena *arena = flow->arena;
     struct memory memory = {rv_arena_mark(arena), arena->bytes_max, false};
+    rv_assert(flow->top != NULL);
+    rv_assert(flow->bytes_begun <= arena->bytes_taken);
+    rv_assert(flow->memory_max > 0);
     size_t most = flow->bytes_begun + flow->memory_max;
     most = most > arena->bytes_taken ? most : arena->bytes_taken;
     memory.own = arena->bytes_max == 0 || most < arena->bytes_max;
     if (memory.own)
         arena->bytes_max = most;
+    rv_assert(arena->bytes_max >= arena->bytes_taken);
     return memory;
 }
 
@@ -284,6 +290,7 @@ static enum rv_err memory_end(struct rv_flow *flow, const struct memory *memory,
                               struct rv_payload *dot, enum rv_err err)
 {
     enum { KIB = 1024 };
+    rv_assert(memory->begin.bytes_taken <= flow->arena->bytes_taken);
     flow->arena->bytes_max = memory->bytes_max;
     if (err != RV_ERR_LIMIT || !memory->own)
         return err;
@@ -310,10 +317,9 @@ static enum rv_err raise_size(struct rv_flow *flow, struct rv_arena_mark mark, b
                        : "a value is nested deeper than %d levels",
                   over ? RV_PAYLOAD_BYTES_MAX : RV_JSON_DEPTH_MAX);
     struct rv_str detail;
-    enum rv_err err = rv_flow_take_text(flow, &detail);
-    return err != RV_OK ? err
-                        : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
-                                                 "A value exceeds a limit", detail);
+    RV_TRY(rv_flow_take_text(flow, &detail));
+    return rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->top->node,
+                                  "A value exceeds a limit", detail);
 }
 
 /* The value of an expression, which began at the mark, in a template of several. All that are
@@ -325,9 +331,8 @@ static enum rv_err copy_out(struct rv_flow *flow, struct rv_arena_mark mark, str
     bool over = size.over || flow->copied_bytes > RV_PAYLOAD_BYTES_MAX;
     if (over || size.depth > RV_JSON_DEPTH_MAX)
         return raise_size(flow, mark, over);
-    enum rv_err err = rv_flow_spend(flow, size.bytes / BYTES_PER_FUEL);
-    if (err == RV_OK)
-        err = rv_json_copy(&flow->copies, value, value);
+    RV_TRY(rv_flow_spend(flow, size.bytes / BYTES_PER_FUEL));
+    enum rv_err err = rv_json_copy(&flow->copies, value, value);
     rv_arena_release(flow->arena, mark);
     return err;
 }
@@ -341,6 +346,8 @@ static enum rv_err expression_end(struct rv_flow *flow, struct rv_arena_mark mar
         rv_arena_release(arena, mark);
         return RV_OK;
     }
+    rv_assert(flow->bytes_kept <= mark.bytes_taken);
+    rv_assert(mark.bytes_taken <= arena->bytes_taken);
     bool much = arena->bytes_taken - flow->bytes_kept > KEPT_BYTES_MAX;
     if (use == VALUE_WHOLE || !much || arena->bytes_taken == mark.bytes_taken)
         return RV_OK;
@@ -399,23 +406,19 @@ static enum rv_err evaluate(struct rv_flow *flow, const struct rv_expression *ex
     struct rv_json input;
     struct rv_json values[VALUES_MAX];
     struct rv_str message = RV_STR_NONE;
-    enum rv_err err = rv_flow_tree(flow, dot, &input);
-    if (err == RV_OK && expression->expr == NULL) {
+    RV_TRY(rv_flow_tree(flow, dot, &input));
+    if (expression->expr == NULL) {
         *ret_value = input;
         return RV_OK;
     }
-    if (err == RV_OK)
-        err = build_values(flow, expression, values);
-    if (err != RV_OK)
-        return err;
-    err = run_expr(flow, expression, &input, values, use, ret_value, &message);
+    RV_TRY(build_values(flow, expression, values));
+    enum rv_err err = run_expr(flow, expression, &input, values, use, ret_value, &message);
     return message.at != NULL ? raise_expression(flow, expression, message) : err;
 }
 
 static enum rv_err fill(struct rv_flow *flow, const struct rv_template *template,
                         struct rv_payload *dot, enum value_use use, struct rv_json *ret_value)
 {
-    enum rv_err err = RV_OK;
     switch (template->kind) {
     case RV_TEMPLATE_CONSTANT:
         *ret_value = template->constant;
@@ -424,32 +427,31 @@ static enum rv_err fill(struct rv_flow *flow, const struct rv_template *template
         return evaluate(flow, template->expression, dot, use, ret_value);
     case RV_TEMPLATE_URI: {
         struct rv_json input;
-        err = rv_flow_tree(flow, dot, &input);
-        return err == RV_OK ? rv_uri_fill(flow, rv_json_str(&template->constant), &input, ret_value)
-                            : err;
+        RV_TRY(rv_flow_tree(flow, dot, &input));
+        return rv_uri_fill(flow, rv_json_str(&template->constant), &input, ret_value);
     }
     case RV_TEMPLATE_ARRAY: {
         struct rv_json *items = RV_NEW_ARRAY(flow->arena, struct rv_json, template->count);
         if (items == NULL)
             return rv_flow_full(flow);
-        for (uint32_t i = 0; i < template->count && err == RV_OK; i++)
-            err = fill(flow, &template->items[i], dot, VALUE_PART, &items[i]);
+        for (uint32_t i = 0; i < template->count; i++)
+            RV_TRY(fill(flow, &template->items[i], dot, VALUE_PART, &items[i]));
         *ret_value = (struct rv_json){.type = RV_JSON_ARRAY, .len = template->count};
         ret_value->u.items = items;
-        return err;
+        return RV_OK;
     }
     case RV_TEMPLATE_OBJECT: {
         struct rv_json_member *members = RV_NEW_ARRAY(flow->arena, struct rv_json_member,
                                                       template->count);
         if (members == NULL)
             return rv_flow_full(flow);
-        for (uint32_t i = 0; i < template->count && err == RV_OK; i++) {
+        for (uint32_t i = 0; i < template->count; i++) {
             members[i].key = template->keys[i];
-            err = fill(flow, &template->items[i], dot, VALUE_PART, &members[i].value);
+            RV_TRY(fill(flow, &template->items[i], dot, VALUE_PART, &members[i].value));
         }
         *ret_value = (struct rv_json){.type = RV_JSON_OBJECT, .len = template->count};
         ret_value->u.members = members;
-        return err;
+        return RV_OK;
     }
     }
     return RV_ERR_CORRUPT;
@@ -460,9 +462,7 @@ static enum rv_err settle(struct rv_flow *flow, const struct rv_json *tree,
                           struct rv_arena_mark mark, struct rv_payload *ret_value)
 {
     struct rv_payload_size size = rv_payload_measure(tree, RV_PAYLOAD_BYTES_MAX);
-    enum rv_err spent = rv_flow_spend(flow, size.bytes / BYTES_PER_FUEL);
-    if (spent != RV_OK)
-        return spent;
+    RV_TRY(rv_flow_spend(flow, size.bytes / BYTES_PER_FUEL));
     rv_buf_reset(&flow->text);
     if (size.depth <= RV_JSON_DEPTH_MAX && !size.over)
         rv_json_write(&flow->text, tree);
@@ -478,10 +478,24 @@ static enum rv_err settle(struct rv_flow *flow, const struct rv_json *tree,
     return rv_flow_take_text(flow, &ret_value->text);
 }
 
+static enum rv_err compute(struct rv_flow *flow, const struct rv_template *template,
+                           struct rv_payload *dot, struct rv_payload *ret_value)
+{
+    struct rv_json tree;
+    /* The caller's own value stays parsed when large temporary values are given back. */
+    RV_TRY(rv_flow_tree(flow, dot, &tree));
+    struct rv_arena_mark mark = rv_arena_mark(flow->arena);
+    flow->bytes_kept = flow->arena->bytes_taken;
+    flow->copied_bytes = 0;
+    RV_TRY(fill(flow, template, dot, VALUE_WHOLE, &tree));
+    return settle(flow, &tree, mark, ret_value);
+}
+
 enum rv_err rv_flow_evaluate(struct rv_flow *flow, const struct rv_template *template,
                              struct rv_payload *dot, struct rv_payload *ret_value)
 {
     if (template->kind == RV_TEMPLATE_CONSTANT) {
+        rv_assert(template->text.at != NULL);
         *ret_value = (struct rv_payload){template->text, template->constant, true};
         return RV_OK;
     }
@@ -490,35 +504,30 @@ enum rv_err rv_flow_evaluate(struct rv_flow *flow, const struct rv_template *tem
         return RV_OK;
     }
     struct memory memory = memory_begin(flow);
-    /* The caller's own value stays parsed when large temporary values are given back. */
-    struct rv_json ignored;
-    enum rv_err err = rv_flow_tree(flow, dot, &ignored);
-    struct rv_arena_mark mark = rv_arena_mark(flow->arena);
-    struct rv_json tree;
-    flow->bytes_kept = flow->arena->bytes_taken;
-    flow->copied_bytes = 0;
-    if (err == RV_OK)
-        err = fill(flow, template, dot, VALUE_WHOLE, &tree);
-    if (err == RV_OK)
-        err = settle(flow, &tree, mark, ret_value);
+    rv_assert(flow->copies.bytes_taken == 0);
+    enum rv_err err = compute(flow, template, dot, ret_value);
     if (flow->copies.bytes_taken != 0)
         rv_arena_reset(&flow->copies);
     return memory_end(flow, &memory, dot, err);
+}
+
+static enum rv_err compute_truth(struct rv_flow *flow, const struct rv_expression *expression,
+                                 struct rv_payload *dot, bool *ret_truth)
+{
+    struct rv_json value;
+    RV_TRY(rv_flow_tree(flow, dot, &value));
+    struct rv_arena_mark mark = rv_arena_mark(flow->arena);
+    RV_TRY(evaluate(flow, expression, dot, VALUE_TRUTH, &value));
+    *ret_truth = value.type != RV_JSON_NULL && (value.type != RV_JSON_BOOL || value.truth);
+    if (flow->arena->bytes_taken - mark.bytes_taken > TEMPORARY_BYTES_MAX)
+        release(flow, mark);
+    return RV_OK;
 }
 
 enum rv_err rv_flow_test(struct rv_flow *flow, const struct rv_expression *expression,
                          struct rv_payload *dot, bool *ret_truth)
 {
     struct memory memory = memory_begin(flow);
-    struct rv_json value;
-    enum rv_err err = rv_flow_tree(flow, dot, &value);
-    struct rv_arena_mark mark = rv_arena_mark(flow->arena);
-    if (err == RV_OK)
-        err = evaluate(flow, expression, dot, VALUE_TRUTH, &value);
-    if (err == RV_OK) {
-        *ret_truth = value.type != RV_JSON_NULL && (value.type != RV_JSON_BOOL || value.truth);
-        if (flow->arena->bytes_taken - mark.bytes_taken > TEMPORARY_BYTES_MAX)
-            release(flow, mark);
-    }
+    enum rv_err err = compute_truth(flow, expression, dot, ret_truth);
     return memory_end(flow, &memory, dot, err);
 }

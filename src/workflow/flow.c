@@ -1,7 +1,6 @@
 /* The moves. A move is a loop over what is next: enter a node, finish it, leave its scope, carry an
  * error. Nothing here recurses over the definition, and nothing is replayed: what the loop needs is
  * in the records of the open scopes, which the frames bring back. */
-#include "base/array.h"
 #include "base/time.h"
 #include "workflow/flow_priv.h"
 
@@ -36,71 +35,39 @@ enum rv_err rv_flow_payload_text(struct rv_flow *flow, const struct rv_payload *
     return rv_flow_take_text(flow, ret_text);
 }
 
-enum rv_err rv_flow_open(struct rv_flow *flow, uint32_t node)
-{
-    struct rv_record *record = RV_NEW(flow->arena, struct rv_record);
-    if (record == NULL)
-        return rv_flow_full(flow);
-    record->node = node;
-    record->outer = flow->top;
-    flow->top = record;
-    return RV_OK;
-}
-
-enum rv_err rv_flow_keep_one(struct rv_flow *flow, struct rv_pairs *to, uint32_t node,
-                             uint32_t number)
-{
-    if (!RV_ARRAY_ROOM_ON(flow->arena, to->items, to->count, to->room))
-        return rv_flow_full(flow);
-    to->items[to->count++] = (struct rv_pair){node, number};
-    return RV_OK;
-}
-
-enum rv_err rv_flow_keep(struct rv_flow *flow, struct rv_pairs *to, struct rv_pairs *from)
-{
-    enum rv_err err = RV_OK;
-    for (uint32_t i = 0; i < from->count && err == RV_OK; i++)
-        err = rv_flow_keep_one(flow, to, from->items[i].node, from->items[i].number);
-    from->count = 0;
-    return err;
-}
-
-enum rv_err rv_flow_close(struct rv_flow *flow)
-{
-    struct rv_record *record = flow->top;
-    flow->top = record->outer;
-    return rv_flow_keep(flow, &flow->abandoned, &record->unfinished);
-}
-
 enum rv_err rv_flow_stop_at(struct rv_flow *flow, enum rv_flow_stop_kind kind, enum rv_stand stand,
                             const struct rv_payload *value)
 {
     struct rv_flow_stop *stop = flow->stop;
+    rv_assert((kind == RV_FLOW_CALL) == (stand == RV_STAND_CALL));
+    rv_assert((kind == RV_FLOW_BUDGET) == (stand == RV_STAND_ENTER));
+    rv_assert(kind != RV_FLOW_WAIT || stop->until >= flow->env->now);
     enum rv_err err = rv_frames_write(flow, stand, value, &stop->frames);
     if (flow->text.failed == RV_ERR_LIMIT) {
         flow->fatal = true;
         if (stand == RV_STAND_ENTER)
-            err = rv_flow_open(flow, flow->node);
-        else
-            err = RV_OK;
-        return err != RV_OK ? err
-                            : rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,
-                                                     "The inputs and caught errors of the "
-                                                     "enclosing `do` and `try` blocks exceed "
-                                                     "4 MiB",
-                                                     RV_STR_NONE);
+            RV_TRY(rv_flow_open(flow, flow->node));
+        return rv_flow_raise_standard(flow, RV_ERROR_RUNTIME, flow->node,
+                                      "The inputs and caught errors of the enclosing `do` and "
+                                      "`try` blocks exceed 4 MiB",
+                                      RV_STR_NONE);
     }
+    if (err != RV_OK)
+        return err;
     stop->kind = kind;
     stop->node = flow->node;
     stop->reference = rv_flow_node(flow, flow->node)->reference;
     stop->deadline = rv_flow_deadline(flow);
     flow->next = RV_NEXT_STOP;
-    return err;
+    return RV_OK;
 }
 
 void rv_flow_enter_scope(struct rv_flow *flow, const struct rv_scope *scope,
                          const struct rv_payload *input)
 {
+    rv_assert(scope->count > 0);
+    rv_assert(scope->nodes[0] > scope->owner);
+    rv_assert(scope->role == RV_ROLE_UNDO || flow->top->node == scope->owner);
     flow->node = scope->nodes[0];
     flow->value = *input;
     flow->next = RV_NEXT_ENTER;
@@ -110,6 +77,7 @@ void rv_flow_begin_try(struct rv_flow *flow)
 {
     struct rv_record *record = flow->top;
     const struct rv_node *node = rv_flow_node(flow, record->node);
+    rv_assert(node->kind == RV_NODE_TRY);
     const struct rv_retry *retry = node->caught->retry;
     if (retry != NULL && retry->attempt_ms != 0)
         record->attempt_deadline = rv_time_add(flow->env->now, retry->attempt_ms);
@@ -125,6 +93,7 @@ static uint32_t take_unfinished(struct rv_flow *flow, uint32_t node)
             if (unfinished->items[i].node != node)
                 continue;
             uint32_t number = unfinished->items[i].number;
+            rv_assert(rv_flow_node(flow, record->node)->kind == RV_NODE_TRY);
             memmove(&unfinished->items[i], &unfinished->items[i + 1],
                     (unfinished->count - i - 1) * sizeof(struct rv_pair));
             unfinished->count--;
@@ -137,12 +106,14 @@ static uint32_t take_unfinished(struct rv_flow *flow, uint32_t node)
 /* A step that is reopened keeps its visit, any other is a new one. */
 static enum rv_err count_visit(struct rv_flow *flow, bool reopened, uint32_t *ret_visit)
 {
+    rv_assert(rv_flow_node(flow, flow->node)->kind == RV_NODE_CALL);
     *ret_visit = 1;
     if (!rv_flow_node(flow, flow->node)->again)
         return RV_OK;
     for (uint32_t i = 0; i < flow->visits.count; i++) {
         struct rv_pair *visit = &flow->visits.items[i];
         if (visit->node == flow->node) {
+            rv_assert(visit->number > 0);
             visit->number += !reopened && visit->number < UINT32_MAX;
             *ret_visit = visit->number;
             return RV_OK;
@@ -156,6 +127,7 @@ static enum rv_err fill_request(struct rv_flow *flow, const struct rv_node *node
 {
     struct rv_flow_stop *stop = flow->stop;
     struct rv_payload input = rv_payload_of(RV_STR("{}"));
+    rv_assert(node->kind == RV_NODE_CALL);
     if (node->value != NULL)
         RV_TRY(rv_flow_evaluate(flow, node->value, &flow->value, &input));
     RV_TRY(rv_flow_payload_text(flow, &input, &stop->input));
@@ -165,18 +137,14 @@ static enum rv_err fill_request(struct rv_flow *flow, const struct rv_node *node
 static enum rv_err run_call(struct rv_flow *flow, const struct rv_node *node)
 {
     struct rv_flow_stop *stop = flow->stop;
-    enum rv_err err = fill_request(flow, node);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(fill_request(flow, node));
+    rv_assert(node->agent.len > 0);
     stop->agent = node->agent;
     stop->reopen = take_unfinished(flow, flow->node);
-    err = count_visit(flow, stop->reopen != 0, &stop->visit);
-    if (err == RV_OK)
-        err = rv_flow_stop_at(flow, RV_FLOW_CALL, RV_STAND_CALL, NULL);
-    if (err == RV_ERR_INVALID && stop->reopen != 0) {
-        enum rv_err kept = rv_flow_keep_one(flow, &flow->pending, flow->node, stop->reopen);
-        err = kept == RV_OK ? err : kept;
-    }
+    RV_TRY(count_visit(flow, stop->reopen != 0, &stop->visit));
+    enum rv_err err = rv_flow_stop_at(flow, RV_FLOW_CALL, RV_STAND_CALL, NULL);
+    if (err == RV_ERR_INVALID && stop->reopen != 0)
+        RV_TRY(rv_flow_keep_one(flow, &flow->pending, flow->node, stop->reopen));
     return err;
 }
 
@@ -184,6 +152,8 @@ static enum rv_err run_switch(struct rv_flow *flow, const struct rv_node *node)
 {
     const struct rv_case *chosen = NULL;
     const struct rv_case *otherwise = NULL;
+    rv_assert(node->kind == RV_NODE_SWITCH);
+    rv_assert(node->cases_count > 0);
     for (uint32_t i = 0; i < node->cases_count && chosen == NULL; i++) {
         const struct rv_case *branch = &node->cases[i];
         bool truth = false;
@@ -205,6 +175,7 @@ static enum rv_err run_switch(struct rv_flow *flow, const struct rv_node *node)
 
 static void note_run(struct rv_flow *flow)
 {
+    rv_assert(rv_flow_node(flow, flow->node)->kind != RV_NODE_CALL);
     if (flow->stop->inline_count < RV_INLINE_STEPS_PER_COMMAND)
         flow->ran[flow->stop->inline_count] = flow->node;
     flow->stop->inline_count++;
@@ -220,6 +191,7 @@ static bool runs_inside(const struct rv_node *node)
 static enum rv_err run_wait(struct rv_flow *flow, const struct rv_node *node)
 {
     int64_t wait_ms;
+    rv_assert(node->kind == RV_NODE_WAIT);
     enum rv_err err = rv_flow_duration(flow, &node->wait, &flow->value, &wait_ms);
     if (node->wait.computed != NULL && (err == RV_ERR_INVALID || (err == RV_OK && wait_ms == 0)))
         note_run(flow);
@@ -232,6 +204,7 @@ static enum rv_err run_wait(struct rv_flow *flow, const struct rv_node *node)
 /* What a node does with its transformed input, which is the value in hand. */
 static enum rv_err run_node(struct rv_flow *flow, const struct rv_node *node)
 {
+    rv_assert(flow->top->node == flow->node);
     flow->then = node->then;
     flow->next = RV_NEXT_FINISH;
     switch (node->kind) {
@@ -275,6 +248,10 @@ static enum rv_err follow(struct rv_flow *flow, const struct rv_directive *then)
 {
     const struct rv_node *node = rv_flow_node(flow, flow->node);
     const struct rv_scope *scope = node->scope;
+    rv_assert(scope != NULL);
+    rv_assert(node->index < scope->count);
+    rv_assert(scope->nodes[node->index] == flow->node);
+    rv_assert(flow->top->node == flow->node);
     RV_TRY(rv_flow_close(flow));
     flow->scope = scope;
     flow->next = RV_NEXT_LEAVE;
@@ -286,6 +263,7 @@ static enum rv_err follow(struct rv_flow *flow, const struct rv_directive *then)
         }
         break;
     case RV_THEN_NODE:
+        rv_assert(rv_flow_node(flow, then->node)->scope == scope);
         flow->node = then->node;
         flow->next = RV_NEXT_ENTER;
         break;
@@ -307,6 +285,8 @@ static enum rv_err begin_timeout(struct rv_flow *flow, const struct rv_node *nod
                                  struct rv_payload *dot)
 {
     struct rv_record *record = flow->top;
+    rv_assert(record->node == flow->node);
+    rv_assert(record->deadline == 0);
     RV_TRY(rv_flow_duration(flow, &node->timeout, dot, &record->timeout_ms));
     if (record->timeout_ms == 0 && node->timeout.computed != NULL)
         return rv_flow_raise_standard(flow, RV_ERROR_VALIDATION, record->node,
@@ -322,15 +302,13 @@ static enum rv_err enter(struct rv_flow *flow)
 {
     struct rv_flow_env *env = flow->env;
     const struct rv_node *node = rv_flow_node(flow, flow->node);
+    rv_assert(flow->in_a_row <= RV_INLINE_STEPS_MAX);
     if (flow->moved && rv_flow_over(flow))
         return rv_flow_stop_at(flow, RV_FLOW_BUDGET, RV_STAND_ENTER, &flow->value);
     flow->moved = true;
     env->inline_steps -= env->inline_steps > 0;
-    enum rv_err err = rv_flow_spend(flow, STEP_FUEL);
-    if (err == RV_OK)
-        err = rv_flow_open(flow, flow->node);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_flow_spend(flow, STEP_FUEL));
+    RV_TRY(rv_flow_open(flow, flow->node));
     struct rv_record *record = flow->top;
     record->raw = flow->value;
     record->started_at = env->now;
@@ -338,48 +316,45 @@ static enum rv_err enter(struct rv_flow *flow)
         return run_away(flow);
     bool run = true;
     if (node->condition != NULL)
-        err = rv_flow_test(flow, node->condition, &record->raw, &run);
-    if (err != RV_OK)
-        return err;
+        RV_TRY(rv_flow_test(flow, node->condition, &record->raw, &run));
     if (!run)
         return follow(flow, &(struct rv_directive){.kind = RV_THEN_CONTINUE});
     if (runs_inside(node))
         note_run(flow);
     record->input = record->raw;
     if (node->timeout.ms != 0 || node->timeout.computed != NULL)
-        err = begin_timeout(flow, node, &record->raw);
-    if (err == RV_OK && node->input_from != NULL)
-        err = rv_flow_evaluate(flow, node->input_from, &record->raw, &record->input);
+        RV_TRY(begin_timeout(flow, node, &record->raw));
+    if (node->input_from != NULL)
+        RV_TRY(rv_flow_evaluate(flow, node->input_from, &record->raw, &record->input));
     flow->value = record->input;
-    return err == RV_OK ? run_node(flow, node) : err;
+    return run_node(flow, node);
 }
 
 /* Raw output, `output.as`, `export.as`, then where `then` leads. */
 static enum rv_err finish(struct rv_flow *flow)
 {
     const struct rv_node *node = rv_flow_node(flow, flow->node);
-    enum rv_err err = RV_OK;
+    rv_assert(flow->top->node == flow->node);
+    rv_assert(!rv_payload_given(&flow->raw_output));
+    rv_assert(!rv_payload_given(&flow->output));
     flow->moved = true;
     if (node->output_as != NULL) {
         struct rv_payload output;
         flow->raw_output = flow->value;
-        err = rv_flow_evaluate(flow, node->output_as, &flow->raw_output, &output);
-        if (err == RV_OK)
-            flow->value = output;
+        RV_TRY(rv_flow_evaluate(flow, node->output_as, &flow->raw_output, &output));
+        flow->value = output;
     }
-    if (err == RV_OK && node->export_as != NULL) {
+    if (node->export_as != NULL) {
         struct rv_payload context;
         if (!rv_payload_given(&flow->raw_output))
             flow->raw_output = flow->value;
         flow->output = flow->value;
-        err = rv_flow_evaluate(flow, node->export_as, &flow->output, &context);
-        if (err == RV_OK) {
-            flow->context = context;
-            flow->context_changed = true;
-        }
+        RV_TRY(rv_flow_evaluate(flow, node->export_as, &flow->output, &context));
+        flow->context = context;
+        flow->context_changed = true;
     }
     flow->raw_output = flow->output = (struct rv_payload){0};
-    return err == RV_OK ? follow(flow, &flow->then) : err;
+    return follow(flow, &flow->then);
 }
 
 static enum rv_err done(struct rv_flow *flow)
@@ -394,21 +369,25 @@ static enum rv_err leave(struct rv_flow *flow)
 {
     const struct rv_scope *scope = flow->scope;
     const struct rv_node *owner = rv_flow_node(flow, scope->owner);
-    if (scope->role == RV_ROLE_UNDO)
+    if (scope->role == RV_ROLE_UNDO) {
+        rv_assert(flow->top == NULL);
         return done(flow);
+    }
+    rv_assert(flow->top->node == scope->owner);
+    flow->node = scope->owner;
     if (owner->kind == RV_NODE_WORKFLOW) {
         struct rv_payload output = flow->value;
-        enum rv_err err = RV_OK;
-        flow->node = 0;
         if (owner->output_as != NULL)
-            err = rv_flow_evaluate(flow, owner->output_as, &flow->value, &output);
+            RV_TRY(rv_flow_evaluate(flow, owner->output_as, &flow->value, &output));
         flow->value = output;
-        return err == RV_OK ? done(flow) : err;
+        return done(flow);
     }
-    flow->node = scope->owner;
     flow->then = owner->then;
-    if (scope->role == RV_ROLE_CATCH && owner->caught->has_then)
-        flow->then = owner->caught->then;
+    if (scope->role == RV_ROLE_CATCH) {
+        rv_assert(owner->kind == RV_NODE_TRY);
+        if (owner->caught->has_then)
+            flow->then = owner->caught->then;
+    }
     flow->next = RV_NEXT_FINISH;
     return RV_OK;
 }
@@ -437,6 +416,7 @@ static enum rv_err report_run(struct rv_flow *flow)
     enum { ESCAPED = 6 }; /* bytes of one in a JSON string, at most */
     const struct rv_flow_stop *stop = flow->stop;
     struct rv_buf *text = &flow->text;
+    rv_assert(stop->inline_count > 0);
     rv_buf_reset(text);
     for (uint32_t i = 0; i < stop->inline_count && i < RV_INLINE_STEPS_PER_COMMAND; i++) {
         struct rv_str reference = rv_flow_node(flow, flow->ran[i])->reference;
@@ -454,11 +434,12 @@ static enum rv_err report_run(struct rv_flow *flow)
 static enum rv_err report(struct rv_flow *flow)
 {
     struct rv_flow_stop *stop = flow->stop;
-    enum rv_err err = stop->inline_count > 0 ? report_run(flow) : RV_OK;
-    if (err == RV_OK && flow->context_changed)
-        err = rv_flow_payload_text(flow, &flow->context, &stop->context);
-    if (err != RV_OK || flow->abandoned.count == 0)
-        return err;
+    if (stop->inline_count > 0)
+        RV_TRY(report_run(flow));
+    if (flow->context_changed)
+        RV_TRY(rv_flow_payload_text(flow, &flow->context, &stop->context));
+    if (flow->abandoned.count == 0)
+        return RV_OK;
     stop->abandoned = RV_NEW_ARRAY(flow->arena, uint32_t, flow->abandoned.count);
     if (stop->abandoned == NULL)
         return rv_flow_full(flow);
@@ -486,8 +467,10 @@ void rv_flow_init(struct rv_flow *flow, struct rv_flow_env *env, struct rv_flow_
  * says that an error of the DSL was raised, which the next step carries. */
 static enum rv_err flow_run(struct rv_flow *flow, enum rv_err err)
 {
-    while (err == RV_ERR_INVALID || (err == RV_OK && flow->next != RV_NEXT_STOP))
+    while (err == RV_ERR_INVALID || (err == RV_OK && flow->next != RV_NEXT_STOP)) {
+        rv_assert(err == RV_OK || flow->next == RV_NEXT_RAISE);
         err = step(flow);
+    }
     if (err == RV_OK)
         err = report(flow);
     rv_buf_done(&flow->text);
@@ -498,6 +481,7 @@ static enum rv_err flow_run(struct rv_flow *flow, enum rv_err err)
 /* An input or output from outside; over the limit it is an error of the node on top. */
 static enum rv_err take_payload(struct rv_flow *flow, struct rv_str text, const char *title)
 {
+    rv_assert(flow->top->node == flow->node);
     flow->value = rv_payload_of(text);
     if (text.at == NULL)
         return RV_ERR_CORRUPT;
@@ -544,42 +528,57 @@ enum rv_err rv_flow_start_undo(struct rv_flow_env *env, uint32_t node, struct rv
     return flow_run(&flow, RV_OK);
 }
 
+static enum rv_err go_on(struct rv_flow *flow, struct rv_str frames)
+{
+    enum rv_stand stand;
+    RV_TRY(rv_frames_read(flow, frames, &stand));
+    switch (stand) {
+    case RV_STAND_CALL:
+    case RV_STAND_FAILED:
+        break;
+    case RV_STAND_WAIT:
+        rv_assert(rv_payload_given(&flow->value));
+        flow->in_a_row = 0;
+        flow->top->input = flow->value;
+        flow->then = rv_flow_node(flow, flow->node)->then;
+        flow->next = RV_NEXT_FINISH;
+        return RV_OK;
+    case RV_STAND_RETRY:
+        rv_flow_begin_try(flow);
+        return RV_OK;
+    case RV_STAND_ENTER:
+        flow->next = RV_NEXT_ENTER;
+        return RV_OK;
+    }
+    return RV_ERR_CORRUPT;
+}
+
 enum rv_err rv_flow_go_on(struct rv_flow_env *env, struct rv_str frames,
                           struct rv_flow_stop *ret_stop)
 {
     struct rv_flow flow;
-    enum rv_stand stand = RV_STAND_CALL;
     rv_flow_init(&flow, env, ret_stop);
-    enum rv_err err = rv_frames_read(&flow, frames, &stand);
-    if (err != RV_OK)
-        return flow_run(&flow, err);
-    switch (stand) {
-    case RV_STAND_CALL:
-    case RV_STAND_FAILED:
-        err = RV_ERR_CORRUPT;
-        break;
-    case RV_STAND_WAIT:
-        flow.in_a_row = 0;
-        flow.top->input = flow.value;
-        flow.then = rv_flow_node(&flow, flow.node)->then;
-        flow.next = RV_NEXT_FINISH;
-        break;
-    case RV_STAND_RETRY:
-        rv_flow_begin_try(&flow);
-        break;
-    case RV_STAND_ENTER:
-        flow.next = RV_NEXT_ENTER;
-        break;
-    }
-    return flow_run(&flow, err);
+    return flow_run(&flow, go_on(&flow, frames));
 }
 
 /* Reads frames that stand at a call. */
 static enum rv_err read_call(struct rv_flow *flow, struct rv_str frames)
 {
     enum rv_stand stand;
-    enum rv_err err = rv_frames_read(flow, frames, &stand);
-    return err == RV_OK && stand != RV_STAND_CALL ? RV_ERR_CORRUPT : err;
+    RV_TRY(rv_frames_read(flow, frames, &stand));
+    return stand == RV_STAND_CALL ? RV_OK : RV_ERR_CORRUPT;
+}
+
+static enum rv_err complete(struct rv_flow *flow, struct rv_str frames, struct rv_str data,
+                            struct rv_str output)
+{
+    RV_TRY(read_call(flow, frames));
+    if (data.at == NULL)
+        return RV_ERR_CORRUPT;
+    flow->top->input = rv_payload_of(data);
+    flow->then = rv_flow_node(flow, flow->node)->then;
+    flow->next = RV_NEXT_FINISH;
+    return take_payload(flow, output, "The agent's output exceeds a limit");
 }
 
 enum rv_err rv_flow_complete(struct rv_flow_env *env, struct rv_str frames, struct rv_str data,
@@ -587,32 +586,34 @@ enum rv_err rv_flow_complete(struct rv_flow_env *env, struct rv_str frames, stru
 {
     struct rv_flow flow;
     rv_flow_init(&flow, env, ret_stop);
-    enum rv_err err = read_call(&flow, frames);
-    if (err == RV_OK && data.at == NULL)
-        err = RV_ERR_CORRUPT;
-    if (err == RV_OK) {
-        flow.top->input = rv_payload_of(data);
-        flow.then = rv_flow_node(&flow, flow.node)->then;
-        flow.next = RV_NEXT_FINISH;
-        err = take_payload(&flow, output, "The agent's output exceeds a limit");
-    }
-    return flow_run(&flow, err);
+    return flow_run(&flow, complete(&flow, frames, data, output));
+}
+
+static enum rv_err settle(struct rv_flow *flow, struct rv_str frames, struct rv_str output)
+{
+    enum rv_stand stand;
+    RV_TRY(rv_frames_read(flow, frames, &stand));
+    if (stand != RV_STAND_FAILED)
+        return RV_ERR_CORRUPT;
+    RV_TRY(take_payload(flow, output, "The output exceeds a limit"));
+    return flow->node == 0 ? done(flow) : follow(flow, &rv_flow_node(flow, flow->node)->then);
 }
 
 enum rv_err rv_flow_settle(struct rv_flow_env *env, struct rv_str frames, struct rv_str output,
                            struct rv_flow_stop *ret_stop)
 {
     struct rv_flow flow;
-    enum rv_stand stand;
     rv_flow_init(&flow, env, ret_stop);
-    enum rv_err err = rv_frames_read(&flow, frames, &stand);
-    if (err == RV_OK && stand != RV_STAND_FAILED)
-        err = RV_ERR_CORRUPT;
-    if (err == RV_OK)
-        err = take_payload(&flow, output, "The output exceeds a limit");
-    if (err == RV_OK)
-        err = flow.node == 0 ? done(&flow) : follow(&flow, &rv_flow_node(&flow, flow.node)->then);
-    return flow_run(&flow, err);
+    return flow_run(&flow, settle(&flow, frames, output));
+}
+
+static enum rv_err raise_reply(struct rv_flow *flow, struct rv_str frames, uint32_t number,
+                               struct rv_str error)
+{
+    RV_TRY(read_call(flow, frames));
+    if (number != 0)
+        RV_TRY(rv_flow_keep_one(flow, &flow->pending, flow->node, number));
+    return rv_flow_raise_reply(flow, error);
 }
 
 enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
@@ -620,12 +621,14 @@ enum rv_err rv_flow_raise(struct rv_flow_env *env, struct rv_str frames, uint32_
 {
     struct rv_flow flow;
     rv_flow_init(&flow, env, ret_stop);
-    enum rv_err err = read_call(&flow, frames);
-    if (err == RV_OK && number != 0)
-        err = rv_flow_keep_one(&flow, &flow.pending, flow.node, number);
-    if (err == RV_OK)
-        err = rv_flow_raise_reply(&flow, error);
-    return flow_run(&flow, err);
+    return flow_run(&flow, raise_reply(&flow, frames, number, error));
+}
+
+static enum rv_err visit_anew(struct rv_flow *flow, struct rv_str frames)
+{
+    RV_TRY(read_call(flow, frames));
+    RV_TRY(count_visit(flow, false, &flow->stop->visit));
+    return rv_frames_write(flow, RV_STAND_CALL, NULL, &flow->stop->frames);
 }
 
 enum rv_err rv_flow_visit_anew(struct rv_flow_env *env, struct rv_str frames,
@@ -634,26 +637,25 @@ enum rv_err rv_flow_visit_anew(struct rv_flow_env *env, struct rv_str frames,
     struct rv_flow flow;
     rv_flow_init(&flow, env, ret_stop);
     flow.text.bytes_max += FRAMES_SPARE_BYTES; /* the number may have one more digit */
-    enum rv_err err = read_call(&flow, frames);
-    if (err == RV_OK)
-        err = count_visit(&flow, false, &ret_stop->visit);
-    if (err == RV_OK)
-        err = rv_frames_write(&flow, RV_STAND_CALL, NULL, &ret_stop->frames);
+    enum rv_err err = visit_anew(&flow, frames);
     rv_buf_done(&flow.text);
     return err;
 }
 
-static enum rv_err ask_anew(struct rv_flow *flow, struct rv_str data)
+static enum rv_err ask_anew(struct rv_flow *flow, struct rv_str frames, struct rv_str data)
 {
+    RV_TRY(read_call(flow, frames));
+    if (data.at == NULL)
+        return RV_ERR_CORRUPT;
     const struct rv_node *node = rv_flow_node(flow, flow->node);
     struct rv_record *record = flow->top;
-    enum rv_err err = RV_OK;
+    rv_assert(record->node == flow->node);
     record->input = rv_payload_of(data);
     /* Frames of an older release do not have it. */
     if (node->keeps_from && rv_payload_given(&record->raw))
-        err = rv_flow_evaluate(flow, node->input_from, &record->raw, &record->input);
+        RV_TRY(rv_flow_evaluate(flow, node->input_from, &record->raw, &record->input));
     flow->value = record->input;
-    return err == RV_OK ? fill_request(flow, node) : err;
+    return fill_request(flow, node);
 }
 
 enum rv_err rv_flow_ask_anew(struct rv_flow_env *env, struct rv_str frames, struct rv_str data,
@@ -662,9 +664,7 @@ enum rv_err rv_flow_ask_anew(struct rv_flow_env *env, struct rv_str frames, stru
     struct rv_flow flow;
     rv_flow_init(&flow, env, ret_stop);
     flow.next = RV_NEXT_STOP;
-    enum rv_err err = read_call(&flow, frames);
-    if (err == RV_OK)
-        err = data.at != NULL ? ask_anew(&flow, data) : RV_ERR_CORRUPT;
+    enum rv_err err = ask_anew(&flow, frames, data);
     struct rv_str raised = RV_STR_NONE;
     if (err == RV_ERR_INVALID) {
         raised = flow.error.text;
@@ -704,35 +704,48 @@ static enum rv_err raise_expired(struct rv_flow *flow)
     }
     if (expiry.record == NULL || (expiry.attempt && expiry.record == flow->top))
         return RV_ERR_CORRUPT;
-    enum rv_err err = RV_OK;
-    while (err == RV_OK && (expiry.attempt ? flow->top->outer : flow->top) != expiry.record) {
-        err = rv_flow_keep(flow, &flow->pending, &flow->top->unfinished);
+    while ((expiry.attempt ? flow->top->outer : flow->top) != expiry.record) {
+        RV_TRY(rv_flow_keep(flow, &flow->pending, &flow->top->unfinished));
         flow->top = flow->top->outer;
+        rv_assert(flow->top != NULL);
     }
-    if (err == RV_OK)
-        err = rv_flow_raise_standard(flow, RV_ERROR_TIMEOUT, expiry.record->node,
-                                     "The timeout has passed", RV_STR_NONE);
+    enum rv_err err = rv_flow_raise_standard(flow, RV_ERROR_TIMEOUT, expiry.record->node,
+                                             "The timeout has passed", RV_STR_NONE);
     flow->timed_out = err == RV_ERR_INVALID;
     return err;
+}
+
+static enum rv_err expire(struct rv_flow *flow, struct rv_str frames, uint32_t number)
+{
+    enum rv_stand stand;
+    RV_TRY(rv_frames_read(flow, frames, &stand));
+    if (stand == RV_STAND_ENTER)
+        RV_TRY(rv_flow_open(flow, flow->node));
+    if (stand == RV_STAND_CALL && number != 0)
+        RV_TRY(rv_flow_keep_one(flow, &flow->pending, flow->node, number));
+    return raise_expired(flow);
 }
 
 enum rv_err rv_flow_expire(struct rv_flow_env *env, struct rv_str frames, uint32_t number,
                            struct rv_flow_stop *ret_stop)
 {
     struct rv_flow flow;
-    enum rv_stand stand;
     rv_flow_init(&flow, env, ret_stop);
-    enum rv_err err = rv_frames_read(&flow, frames, &stand);
-    if (err == RV_OK && stand == RV_STAND_ENTER)
-        err = rv_flow_open(&flow, flow.node);
-    if (err == RV_OK && stand == RV_STAND_CALL && number != 0)
-        err = rv_flow_keep_one(&flow, &flow.pending, flow.node, number);
-    if (err == RV_OK)
-        err = raise_expired(&flow);
+    enum rv_err err = expire(&flow, frames, number);
     struct rv_str raised = flow.error.text;
     err = flow_run(&flow, err);
     ret_stop->raised = raised;
     return err;
+}
+
+/* Leaves all open scopes, with the uncompleted steps that they keep. */
+static enum rv_err abandon_all(struct rv_flow *flow, struct rv_str frames)
+{
+    enum rv_stand stand;
+    RV_TRY(rv_frames_read(flow, frames, &stand));
+    while (flow->top != NULL)
+        RV_TRY(rv_flow_close(flow));
+    return RV_OK;
 }
 
 enum rv_err rv_flow_unfinished(struct rv_flow_env *env, struct rv_str frames,
@@ -740,18 +753,15 @@ enum rv_err rv_flow_unfinished(struct rv_flow_env *env, struct rv_str frames,
 {
     struct rv_flow flow;
     struct rv_flow_stop stop;
-    enum rv_stand stand;
     rv_flow_init(&flow, env, &stop);
-    enum rv_err err = rv_frames_read(&flow, frames, &stand);
-    while (err == RV_OK && flow.top != NULL)
-        err = rv_flow_close(&flow);
-    uint32_t count = flow.abandoned.count;
-    uint32_t *numbers = err == RV_OK ? RV_NEW_ARRAY(env->arena, uint32_t, count + 1) : NULL;
+    enum rv_err err = abandon_all(&flow, frames);
     rv_buf_done(&flow.text);
-    if (err == RV_OK && numbers == NULL)
-        err = rv_flow_full(&flow);
     if (err != RV_OK)
         return err;
+    uint32_t count = flow.abandoned.count;
+    uint32_t *numbers = RV_NEW_ARRAY(env->arena, uint32_t, count + 1);
+    if (numbers == NULL)
+        return rv_flow_full(&flow);
     for (uint32_t i = 0; i < count; i++)
         numbers[i] = flow.abandoned.items[i].number;
     *ret_numbers = numbers;

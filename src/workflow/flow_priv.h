@@ -3,6 +3,7 @@
 #ifndef RV_WORKFLOW_FLOW_PRIV_H
 #define RV_WORKFLOW_FLOW_PRIV_H
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "base/pace.h"
@@ -94,6 +95,7 @@ struct rv_flow {
 RV_CHECK enum rv_err rv_flow_full(const struct rv_flow *flow);
 static inline const struct rv_node *rv_flow_node(const struct rv_flow *flow, uint32_t node)
 {
+    rv_assert(node <= flow->definition->count);
     return flow->definition->nodes[node];
 }
 /* Work that is about to be done, about 10 ns a unit; what an expression does counts by itself. It
@@ -108,6 +110,7 @@ static inline bool rv_flow_over(const struct rv_flow *flow)
 {
     enum { LEFT_PART = 4 }; /* of the memory: the rest is for the next step */
     const struct rv_flow_env *env = flow->env;
+    rv_assert(flow->arena->bytes_taken >= flow->bytes_begun);
     size_t left = flow->arena->bytes_taken - flow->bytes_begun;
     return env->fuel <= 0 || env->inline_steps == 0 || left > flow->memory_max / LEFT_PART;
 }
@@ -126,7 +129,7 @@ RV_CHECK static inline enum rv_err rv_flow_tree(struct rv_flow *flow, struct rv_
 RV_CHECK enum rv_err rv_flow_take_text(struct rv_flow *flow, struct rv_str *ret_text);
 RV_CHECK enum rv_err rv_flow_payload_text(struct rv_flow *flow, const struct rv_payload *payload,
                                           struct rv_str *ret_text);
-/* Opens a record for the node. */
+/* records.c: opens a record for the node, inside of the one on top. */
 RV_CHECK enum rv_err rv_flow_open(struct rv_flow *flow, uint32_t node);
 /* Closes the newest; its unfinished steps are abandoned. */
 RV_CHECK enum rv_err rv_flow_close(struct rv_flow *flow);
@@ -136,8 +139,7 @@ RV_CHECK enum rv_err rv_flow_keep_one(struct rv_flow *flow, struct rv_pairs *to,
                                       uint32_t number);
 
 /* evaluate.c: `dot` is what the expression is evaluated on, variables come from the flow. The
- * result
- * lives on the arena, has its bytes and keeps the limits of a payload. */
+ * result lives on the arena, has its bytes and keeps the limits of a payload. */
 RV_CHECK enum rv_err rv_flow_evaluate(struct rv_flow *flow, const struct rv_template *template,
                                       struct rv_payload *dot, struct rv_payload *ret_value);
 void rv_flow_memory_init(struct rv_flow *flow);

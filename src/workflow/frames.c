@@ -23,6 +23,7 @@ static const char *const stand_texts[] = {
 static bool needs_input(const struct rv_flow *flow, const struct rv_record *record, uint32_t inner)
 {
     const struct rv_node *node = rv_flow_node(flow, record->node);
+    rv_assert(inner == 0 || rv_flow_node(flow, inner)->scope->owner == record->node);
     bool in_catch = inner != 0 && rv_flow_node(flow, inner)->scope->role == RV_ROLE_CATCH;
     if (node->kind == RV_NODE_TRY)
         return !in_catch || node->keeps_input;
@@ -44,6 +45,7 @@ static void write_payload(struct rv_buf *buf, const char *key, const struct rv_p
 
 static void write_int(struct rv_buf *buf, const char *key, int64_t number)
 {
+    rv_assert(key[1] == '\0');
     if (number == 0)
         return;
     rv_buf_add_char(buf, ',');
@@ -55,6 +57,7 @@ static void write_int(struct rv_buf *buf, const char *key, int64_t number)
 
 static void write_pairs(struct rv_buf *buf, const char *key, const struct rv_pairs *pairs)
 {
+    rv_assert(pairs->count <= pairs->room);
     for (uint32_t i = 0; i < pairs->count; i++) {
         if (i == 0)
             rv_buf_printf(buf, ",\"%s\":[", key);
@@ -73,6 +76,11 @@ static void write_record(const struct rv_flow *flow, struct rv_buf *buf,
 {
     const struct rv_node *node = rv_flow_node(flow, record->node);
     size_t start = buf->len;
+    bool retries = node->kind == RV_NODE_TRY;
+    rv_assert(retries || record->attempt_deadline == 0);
+    rv_assert(retries || record->retries == 0);
+    rv_assert(retries || record->unfinished.count == 0);
+    rv_assert(record->retries >= 0);
     rv_buf_lit(buf, "{\"n\":");
     rv_buf_add_int(buf, record->node);
     size_t empty = buf->len;
@@ -104,6 +112,7 @@ static void write_records(const struct rv_flow *flow, struct rv_buf *buf, enum r
     uint32_t count = 0;
     uint32_t within = stand == RV_STAND_ENTER ? flow->node : 0;
     for (const struct rv_record *record = flow->top; record != NULL; record = record->outer) {
+        rv_assert(count < CHAIN_MAX);
         chain[count] = record;
         inner[count++] = within;
         within = record->node;
@@ -115,14 +124,19 @@ static void write_records(const struct rv_flow *flow, struct rv_buf *buf, enum r
         write_record(flow, buf, chain[count], inner[count]);
     if (buf->len == empty)
         buf->len = start;
-    else if (buf->failed == RV_OK)
-        buf->at[buf->len - 1] = ']';
+    if (buf->len == start || buf->failed != RV_OK)
+        return;
+    rv_assert(buf->at[buf->len - 1] == ',');
+    buf->at[buf->len - 1] = ']';
 }
 
 enum rv_err rv_frames_write(struct rv_flow *flow, enum rv_stand stand,
                             const struct rv_payload *value, struct rv_str *ret_frames)
 {
     struct rv_buf *buf = &flow->text;
+    rv_assert(stand == RV_STAND_ENTER || flow->top->node == flow->node);
+    rv_assert((stand != RV_STAND_CALL && stand != RV_STAND_FAILED) || value == NULL);
+    rv_assert((stand != RV_STAND_WAIT && stand != RV_STAND_ENTER) || value != NULL);
     rv_buf_reset(buf);
     rv_buf_lit(buf, "{\"n\":");
     rv_buf_add_int(buf, flow->node);
@@ -214,6 +228,7 @@ static enum rv_err read_record_member(struct rv_flow *flow, struct rv_record *re
 static void bound_deadlines(const struct rv_flow *flow, struct rv_record *record)
 {
     const struct rv_node *node = rv_flow_node(flow, record->node);
+    rv_assert(record->attempt_deadline == 0 || node->kind == RV_NODE_TRY);
     const struct rv_retry *retry = node->caught != NULL ? node->caught->retry : NULL;
     int64_t now = flow->env->now;
     if (node->timeout.computed == NULL)
@@ -236,18 +251,19 @@ static enum rv_err read_record(struct rv_flow *flow, const struct rv_json *value
         record = record->outer;
     if (record == NULL)
         return RV_ERR_CORRUPT;
-    enum rv_err err = RV_OK;
-    for (uint32_t i = 0; i < value->len && err == RV_OK; i++) {
+    rv_assert(value->type == RV_JSON_OBJECT);
+    for (uint32_t i = 0; i < value->len; i++) {
         struct rv_str key = rv_json_str(&value->u.members[i].key);
-        err = key.len == 1 ? read_record_member(flow, record, key.at[0], &value->u.members[i].value)
-                           : RV_ERR_CORRUPT;
+        if (key.len != 1)
+            return RV_ERR_CORRUPT;
+        RV_TRY(read_record_member(flow, record, key.at[0], &value->u.members[i].value));
     }
     bool try_only = record->attempt_deadline != 0 || record->retries != 0 ||
                     record->unfinished.count != 0;
-    if (err == RV_OK && try_only && rv_flow_node(flow, record->node)->kind != RV_NODE_TRY)
+    if (try_only && rv_flow_node(flow, record->node)->kind != RV_NODE_TRY)
         return RV_ERR_CORRUPT;
     bound_deadlines(flow, record);
-    return err;
+    return RV_OK;
 }
 
 static bool record_complete(const struct rv_flow *flow, const struct rv_record *record,
@@ -265,19 +281,19 @@ static enum rv_err open_chain(struct rv_flow *flow, enum rv_stand stand)
     uint32_t chain[CHAIN_MAX];
     uint32_t count = 0;
     uint32_t node = flow->node;
+    rv_assert(flow->top == NULL);
+    rv_assert(node != 0 || stand == RV_STAND_FAILED);
     if (stand != RV_STAND_ENTER)
         chain[count++] = node;
     for (const struct rv_scope *scope = rv_flow_node(flow, node)->scope;
          scope != NULL && scope->role != RV_ROLE_UNDO;
          scope = rv_flow_node(flow, scope->owner)->scope) {
-        if (count == CHAIN_MAX)
-            return RV_ERR_CORRUPT;
+        rv_assert(count < CHAIN_MAX); /* the loader limits the depth of scopes */
         chain[count++] = scope->owner;
     }
-    enum rv_err err = RV_OK;
-    while (count-- > 0 && err == RV_OK)
-        err = rv_flow_open(flow, chain[count]);
-    return err;
+    while (count-- > 0)
+        RV_TRY(rv_flow_open(flow, chain[count]));
+    return RV_OK;
 }
 
 static enum rv_err read_stand(struct rv_flow *flow, const struct rv_json *frames,
@@ -362,8 +378,8 @@ static enum rv_err frames_parse(struct rv_arena *arena, struct rv_str frames,
 enum rv_err rv_frames_read(struct rv_flow *flow, struct rv_str frames, enum rv_stand *ret_stand)
 {
     struct rv_json tree;
-    enum rv_err err = frames_parse(flow->arena, frames, &tree);
-    return err == RV_OK ? read_frames(flow, &tree, ret_stand) : err;
+    RV_TRY(frames_parse(flow->arena, frames, &tree));
+    return read_frames(flow, &tree, ret_stand);
 }
 
 /* Whether the list of pairs has that number as the second of one. */
@@ -382,9 +398,7 @@ enum rv_err rv_flow_keeps(struct rv_arena *arena, struct rv_str frames, uint32_t
                           bool *ret_keeps)
 {
     struct rv_json tree;
-    enum rv_err err = frames_parse(arena, frames, &tree);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(frames_parse(arena, frames, &tree));
     const struct rv_json *records = rv_json_get(&tree, RV_STR("s"));
     bool keeps = false;
     for (uint32_t i = 0; records != NULL && records->type == RV_JSON_ARRAY && i < records->len; i++)

@@ -161,10 +161,27 @@ static enum rv_err load_evaluate(struct rv_load *load, const struct rv_json *roo
     return RV_OK;
 }
 
+/* `timeout` as an object, the path set to it. */
+static enum rv_err load_after(struct rv_load *load, const struct rv_json *timeout,
+                              uint32_t available, struct rv_duration *ret_timeout)
+{
+    static const struct rv_load_property known[] = {{"after", false}, {NULL, false}};
+    if (timeout->type != RV_JSON_OBJECT)
+        return rv_load_invalid(
+            load, NULL,
+            "a timeout must be an object with `after`, or a name defined under use.timeouts");
+    RV_TRY(rv_load_members(load, timeout, known, "a timeout"));
+    if (rv_json_get(timeout, RV_STR("after")) == NULL)
+        return rv_load_invalid(load, NULL, "a timeout needs `after`, such as after: PT30S");
+    RV_TRY(rv_load_computed_duration(load, timeout, "after", available, ret_timeout));
+    if (ret_timeout->computed == NULL && ret_timeout->ms == 0)
+        return rv_load_invalid(load, "after", "a timeout must be longer than 0");
+    return RV_OK;
+}
+
 enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, uint32_t available,
                             struct rv_duration *ret_timeout)
 {
-    static const struct rv_load_property known[] = {{"after", false}, {NULL, false}};
     const struct rv_json *timeout = rv_json_get(object, RV_STR("timeout"));
     if (timeout == NULL)
         return RV_OK;
@@ -173,18 +190,8 @@ enum rv_err rv_load_timeout(struct rv_load *load, const struct rv_json *object, 
     enum rv_err err = RV_OK;
     if (timeout->type == RV_JSON_STRING)
         err = rv_load_enter_named(load, "timeouts", rv_json_str(timeout), &timeout, &saved);
-    if (err == RV_OK && timeout->type != RV_JSON_OBJECT)
-        err = rv_load_invalid(
-            load, NULL,
-            "a timeout must be an object with `after`, or a name defined under use.timeouts");
     if (err == RV_OK)
-        err = rv_load_members(load, timeout, known, "a timeout");
-    if (err == RV_OK && rv_json_get(timeout, RV_STR("after")) == NULL)
-        err = rv_load_invalid(load, NULL, "a timeout needs `after`, such as after: PT30S");
-    if (err == RV_OK)
-        err = rv_load_computed_duration(load, timeout, "after", available, ret_timeout);
-    if (err == RV_OK && ret_timeout->computed == NULL && ret_timeout->ms == 0)
-        err = rv_load_invalid(load, "after", "a timeout must be longer than 0");
+        err = load_after(load, timeout, available, ret_timeout);
     if (saved.at != NULL)
         rv_load_leave_named(load, saved);
     rv_load_pop(load, path);
@@ -202,6 +209,7 @@ static struct rv_node *node_new(struct rv_load *load, const struct rv_scope *sco
     node->name = rv_json_str(&member->key);
     node->source = &member->value;
     node->reference = rv_arena_str(load->arena, rv_buf_str(&load->path));
+    rv_assert(scope->owner <= definition->count);
     definition->nodes[++definition->count] = node;
     return node->reference.at != NULL ? node : NULL;
 }
@@ -209,6 +217,7 @@ static struct rv_node *node_new(struct rv_load *load, const struct rv_scope *sco
 /* Most who write an item with two members have indented a property of its step too little. */
 static enum rv_err two_members(struct rv_load *load, const struct rv_json *item)
 {
+    rv_assert(item->len >= 2);
     struct rv_str name = rv_json_str(&item->u.members[0].key);
     struct rv_str second = rv_json_str(&item->u.members[1].key);
     if (!rv_load_is_property(second))
@@ -247,6 +256,7 @@ static enum rv_err check_item(struct rv_load *load, const struct rv_json *item)
 uint32_t rv_load_find_name(const struct rv_load *load, const struct rv_load_names *names,
                            struct rv_str name, uint32_t *ret_slot)
 {
+    rv_assert((names->room & (names->room - 1)) == 0);
     uint32_t at = (uint32_t)rv_payload_hash(name) & (names->room - 1);
     struct rv_node **nodes = load->definition->nodes;
     while (names->nodes[at] != 0 && !rv_str_eq(nodes[names->nodes[at]]->name, name))
@@ -265,31 +275,31 @@ static enum rv_err load_names(struct rv_load *load, const struct rv_scope *scope
     names->nodes = RV_NEW_ARRAY(load->arena, uint32_t, names->room);
     if (names->nodes == NULL)
         return rv_load_full(load);
-    enum rv_err err = RV_OK;
-    for (uint32_t i = 0; i < scope->count && err == RV_OK; i++) {
+    rv_assert(names->room > scope->count); /* the search for a name ends at a free slot */
+    for (uint32_t i = 0; i < scope->count; i++) {
+        rv_assert(scope->nodes[i] <= load->definition->count);
         struct rv_str name = load->definition->nodes[scope->nodes[i]]->name;
         uint32_t at;
         if (scope->nodes[i] == 0) /* a faulty item */
             continue;
         if (rv_load_find_name(load, names, name, &at) != 0) {
             size_t path = rv_load_push_index(load, i);
-            err = rv_load_invalid_name(
+            enum rv_err err = rv_load_invalid_name(
                 load, name, "another step of this list has the name \"%.*s\"", RV_STR_FMT(name));
-            err = rv_load_past(load, err, path);
+            RV_TRY(rv_load_past(load, err, path));
             continue;
         }
         names->nodes[at] = scope->nodes[i];
     }
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err load_item(struct rv_load *load, const struct rv_json *item,
                              struct rv_scope *scope, uint32_t index)
 {
     size_t path = rv_load_push_index(load, index);
-    enum rv_err err = check_item(load, item);
-    if (err != RV_OK)
-        return err;
+    rv_assert(index == scope->count);
+    RV_TRY(check_item(load, item));
     const struct rv_json_member *member = &item->u.members[0];
     (void)rv_load_push(load, rv_json_str(&member->key));
     if (member->value.type != RV_JSON_OBJECT) {
@@ -308,10 +318,23 @@ static enum rv_err load_item(struct rv_load *load, const struct rv_json *item,
     node->index = index;
     struct rv_node *outer = load->node;
     load->node = node;
-    err = rv_load_task(load, &member->value, node);
+    enum rv_err err = rv_load_task(load, &member->value, node);
     load->node = outer;
     rv_load_pop(load, path);
     return err;
+}
+
+static enum rv_err load_items(struct rv_load *load, const struct rv_json *list,
+                              struct rv_scope *scope)
+{
+    size_t path = load->path.len;
+    struct rv_load_names names;
+    for (uint32_t i = 0; i < list->len; i++) {
+        RV_TRY(rv_load_past(load, load_item(load, &list->u.items[i], scope, i), path));
+        scope->count++;
+    }
+    RV_TRY(load_names(load, scope, &names));
+    return rv_load_directives(load, list, scope, &names);
 }
 
 enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *list, uint32_t owner,
@@ -319,6 +342,8 @@ enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *list, uint
 {
     if (list->type != RV_JSON_ARRAY || list->len == 0)
         return rv_load_invalid(load, NULL, "this list must have at least one step");
+    rv_assert(owner <= load->definition->count);
+    rv_assert(load->depth <= RV_SCOPE_DEPTH_MAX);
     if (load->depth == RV_SCOPE_DEPTH_MAX)
         return rv_load_invalid(load, NULL, "steps are nested deeper than %d levels",
                                RV_SCOPE_DEPTH_MAX);
@@ -331,53 +356,41 @@ enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *list, uint
     if (scope->nodes == NULL)
         return rv_load_full(load);
     load->depth++;
-    enum rv_err err = RV_OK;
-    size_t path = load->path.len;
-    for (uint32_t i = 0; i < list->len && err == RV_OK; i++) {
-        err = rv_load_past(load, load_item(load, &list->u.items[i], scope, i), path);
-        scope->count++;
-    }
-    struct rv_load_names names;
-    if (err == RV_OK)
-        err = load_names(load, scope, &names);
-    if (err == RV_OK)
-        err = rv_load_directives(load, list, scope, &names);
+    enum rv_err err = load_items(load, list, scope);
     load->depth--;
     *ret_scope = scope;
     return err;
 }
 
-/* The transforms of the workflow itself. */
-static enum rv_err load_workflow_data(struct rv_load *load, const struct rv_json *root,
-                                      struct rv_node *node)
+static enum rv_err load_workflow_input(struct rv_load *load, const struct rv_json *root,
+                                       struct rv_node *node)
 {
-    static const struct rv_load_property input_known[] = {
+    static const struct rv_load_property known[] = {
         {"from", false}, {"schema", true}, {NULL, false}};
-    static const struct rv_load_property output_known[] = {
-        {"as", false}, {"schema", true}, {NULL, false}};
     const struct rv_json *input;
+    RV_TRY(rv_load_member(load, root, "input", RV_JSON_OBJECT, &input));
+    if (input == NULL)
+        return RV_OK;
+    size_t path = rv_load_push(load, RV_STR("input"));
+    RV_TRY(rv_load_members(load, input, known, "input"));
+    RV_TRY(rv_load_transform(load, input, "from", RV_PLACE_WORKFLOW_INPUT, &node->input_from));
+    rv_load_pop(load, path);
+    return RV_OK;
+}
+
+static enum rv_err load_workflow_output(struct rv_load *load, const struct rv_json *root,
+                                        struct rv_node *node)
+{
+    static const struct rv_load_property known[] = {{"as", false}, {"schema", true}, {NULL, false}};
     const struct rv_json *output;
-    size_t root_path = load->path.len;
-    enum rv_err err = rv_load_member(load, root, "input", RV_JSON_OBJECT, &input);
-    if (err == RV_OK && input != NULL) {
-        size_t path = rv_load_push(load, RV_STR("input"));
-        err = rv_load_members(load, input, input_known, "input");
-        if (err == RV_OK)
-            err = rv_load_transform(load, input, "from", RV_PLACE_WORKFLOW_INPUT,
-                                    &node->input_from);
-        rv_load_pop(load, path);
-    }
-    err = rv_load_past(load, err, root_path);
-    if (err == RV_OK)
-        err = rv_load_member(load, root, "output", RV_JSON_OBJECT, &output);
-    if (err == RV_OK && output != NULL) {
-        size_t path = rv_load_push(load, RV_STR("output"));
-        err = rv_load_members(load, output, output_known, "output");
-        if (err == RV_OK)
-            err = rv_load_transform(load, output, "as", RV_PLACE_WORKFLOW_OUTPUT, &node->output_as);
-        rv_load_pop(load, path);
-    }
-    return err;
+    RV_TRY(rv_load_member(load, root, "output", RV_JSON_OBJECT, &output));
+    if (output == NULL)
+        return RV_OK;
+    size_t path = rv_load_push(load, RV_STR("output"));
+    RV_TRY(rv_load_members(load, output, known, "output"));
+    RV_TRY(rv_load_transform(load, output, "as", RV_PLACE_WORKFLOW_OUTPUT, &node->output_as));
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static enum rv_err load_root_document(struct rv_load *load, const struct rv_json *root)
@@ -413,13 +426,16 @@ static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
     const struct rv_json *list = NULL;
     struct rv_node *node = load->definition->nodes[0];
     size_t top = load->path.len;
+    rv_assert(node->kind == RV_NODE_WORKFLOW);
+    rv_assert(load->definition->count == 0);
     RV_TRY(rv_load_members(load, root, known, "the workflow"));
     RV_TRY(rv_load_past(load, load_root_document(load, root), top));
     RV_TRY(rv_load_past(load, load_evaluate(load, root), top));
     RV_TRY(rv_load_past(load, load_root_use(load, root), top));
     RV_TRY(rv_load_past(load, rv_load_timeout(load, root, RV_PLACE_WORKFLOW_INPUT, &node->timeout),
                         top));
-    RV_TRY(rv_load_past(load, load_workflow_data(load, root, node), top));
+    RV_TRY(rv_load_past(load, load_workflow_input(load, root, node), top));
+    RV_TRY(rv_load_past(load, load_workflow_output(load, root, node), top));
     RV_TRY(rv_load_member(load, root, "do", RV_JSON_ARRAY, &list));
     if (list == NULL)
         return rv_load_invalid(load, NULL, "the workflow needs `do`, a list of steps");
@@ -450,6 +466,7 @@ static void spread_again(struct rv_definition *definition)
 {
     for (uint32_t n = 1; n <= definition->count; n++) {
         struct rv_node *node = definition->nodes[n];
+        rv_assert(node->scope->owner < n);
         const struct rv_node *owner = definition->nodes[node->scope->owner];
         bool retried = node->scope->role == RV_ROLE_BODY && owner->kind == RV_NODE_TRY &&
                        owner->caught->retry != NULL;
@@ -503,6 +520,10 @@ static enum rv_err definition_load(struct rv_arena *arena, const struct rv_json 
         err = RV_ERR_INVALID;
     if (err != RV_OK)
         return err;
+    rv_assert(load.depth == 0);
+    rv_assert(load.errors == NULL);
+    rv_assert(!load.undo);
+    rv_assert(load.path.len == 0);
     spread_again(definition);
     *ret_definition = definition;
     return RV_OK;

@@ -2,6 +2,7 @@
 #ifndef RV_WORKFLOW_LOAD_PRIV_H
 #define RV_WORKFLOW_LOAD_PRIV_H
 
+#include "base/assert.h"
 #include "base/buf.h"
 #include "workflow/definition_priv.h"
 
@@ -40,8 +41,8 @@ void rv_load_pop(struct rv_load *load, size_t length);
 enum rv_err rv_load_full(const struct rv_load *load);
 
 /* Faults: INVALID (or UNSUPPORTED) with the fault filled; LIMIT or MEMORY if there is no room for
- * it.
- * The value of member `key` is meant, or for NULL the value at hand; with _name the key itself. */
+ * it. The value of member `key` is meant, or for NULL the value at hand; with _name the key
+ * itself. */
 enum rv_err rv_load_invalid(struct rv_load *load, const char *key, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 enum rv_err rv_load_invalid_name(struct rv_load *load, struct rv_str key, const char *format, ...)

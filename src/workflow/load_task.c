@@ -124,10 +124,12 @@ static enum rv_err check_kind(struct rv_load *load, const struct rv_json *task,
     known[n++] = (struct rv_load_property){kind->key, false};
     for (size_t i = 0; i < 2 && kind->extra[i] != NULL; i++)
         known[n++] = (struct rv_load_property){kind->extra[i], false};
+    rv_assert(n + COMMON < sizeof known / sizeof *known);
     memcpy(known + n, common, sizeof common);
     known[n + COMMON] = (struct rv_load_property){NULL, false};
     char under[32] = "a step (";
     size_t len = strlen(kind->key);
+    rv_assert(8 + len + 2 <= sizeof under);
     memcpy(under + 8, kind->key, len);
     memcpy(under + 8 + len, ")", 2);
     RV_TRY(rv_load_members(load, task, known, under));
@@ -158,24 +160,20 @@ static enum rv_err load_common(struct rv_load *load, const struct rv_json *task,
 {
     size_t path = load->path.len;
     enum rv_err err = rv_load_expression(load, task, "if", RV_PLACE_BEFORE, &node->condition);
-    err = rv_load_past(load, err, path);
-    if (err == RV_OK)
-        err = load_data(load, task, "input", "from", RV_PLACE_BEFORE, &node->input_from);
-    err = rv_load_past(load, err, path);
-    if (err == RV_OK)
-        err = load_data(load, task, "output", "as", RV_PLACE_TASK, &node->output_as);
-    err = rv_load_past(load, err, path);
-    if (err == RV_OK)
-        err = load_data(load, task, "export", "as", RV_PLACE_EXPORT, &node->export_as);
-    err = rv_load_past(load, err, path);
-    if (err == RV_OK)
-        err = rv_load_timeout(load, task, RV_PLACE_BEFORE, &node->timeout);
-    err = rv_load_past(load, err, path);
+    RV_TRY(rv_load_past(load, err, path));
+    err = load_data(load, task, "input", "from", RV_PLACE_BEFORE, &node->input_from);
+    RV_TRY(rv_load_past(load, err, path));
+    err = load_data(load, task, "output", "as", RV_PLACE_TASK, &node->output_as);
+    RV_TRY(rv_load_past(load, err, path));
+    err = load_data(load, task, "export", "as", RV_PLACE_EXPORT, &node->export_as);
+    RV_TRY(rv_load_past(load, err, path));
+    err = rv_load_timeout(load, task, RV_PLACE_BEFORE, &node->timeout);
+    RV_TRY(rv_load_past(load, err, path));
     uint32_t later = rv_template_uses(node->output_as) | rv_template_uses(node->export_as);
     node->keeps_input = (later & RV_VAR_BIT(RV_VAR_INPUT)) != 0;
     node->keeps_raw = (later & RV_VAR_BIT(RV_VAR_TASK)) != 0;
     node->keeps_from = (rv_template_uses(node->input_from) & RV_VAR_BIT(RV_VAR_UNDO)) != 0;
-    return err;
+    return RV_OK;
 }
 
 bool rv_agent_name_good(struct rv_str s)
@@ -199,47 +197,52 @@ static enum rv_err load_with(struct rv_load *load, const struct rv_json *task,
     return rv_load_invalid(load, "with", "with must be an object, such as { order: '${ . }' }");
 }
 
-static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
+static enum rv_err load_agent(struct rv_load *load, struct rv_str agent)
 {
     static const char *const functions[] = {"grpc", "openapi", "asyncapi", "a2a", "mcp"};
+    for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
+        if (rv_str_is(agent, functions[i]))
+            return rv_load_unsupported(load, "call",
+                                       "call: %s is not supported yet; call an agent "
+                                       "by its name",
+                                       functions[i]);
+    }
+    if (memchr(agent.at, '/', agent.len) != NULL || memchr(agent.at, '@', agent.len) != NULL)
+        return rv_load_unsupported(load, "call",
+                                   "functions of a catalog or a URL are not supported "
+                                   "yet; call an agent by its name");
+    if (!rv_agent_name_good(agent))
+        return rv_load_invalid(load, "call",
+                               "an agent's name begins with a letter or digit, contains only "
+                               "letters, digits, \"-\", \"_\" and \".\", and has at most %d bytes",
+                               RV_NAME_BYTES_MAX);
+    return RV_OK;
+}
+
+static enum rv_err load_call(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
+{
     size_t path = load->path.len;
     enum rv_err err = rv_load_string(load, task, "call", &node->agent);
     if (err == RV_OK && rv_str_is(node->agent, "http"))
         return rv_load_http(load, task, node);
-    for (size_t i = 0; i < sizeof functions / sizeof *functions && err == RV_OK; i++) {
-        if (rv_str_is(node->agent, functions[i]))
-            err = rv_load_unsupported(load, "call",
-                                      "call: %s is not supported yet; call an agent "
-                                      "by its name",
-                                      functions[i]);
-    }
-    if (err == RV_OK && (memchr(node->agent.at, '/', node->agent.len) != NULL ||
-                         memchr(node->agent.at, '@', node->agent.len) != NULL))
-        err = rv_load_unsupported(load, "call",
-                                  "functions of a catalog or a URL are not supported "
-                                  "yet; call an agent by its name");
-    if (err == RV_OK && !rv_agent_name_good(node->agent))
-        err = rv_load_invalid(load, "call",
-                              "an agent's name begins with a letter or digit, contains only "
-                              "letters, digits, \"-\", \"_\" and \".\", and has at most %d bytes",
-                              RV_NAME_BYTES_MAX);
-    const struct rv_json *with;
-    err = rv_load_past(load, err, path);
     if (err == RV_OK)
-        err = load_with(load, task, &with);
-    if (err == RV_OK && with != NULL)
-        err = rv_load_with_metadata(load, with);
-    if (err != RV_OK || with == NULL)
-        return err;
+        err = load_agent(load, node->agent);
+    RV_TRY(rv_load_past(load, err, path));
+    const struct rv_json *with;
+    RV_TRY(load_with(load, task, &with));
+    if (with == NULL)
+        return RV_OK;
+    RV_TRY(rv_load_with_metadata(load, with));
     (void)rv_load_push(load, RV_STR("with"));
-    err = rv_load_template(load, with, RV_PLACE_TASK, &node->value);
+    RV_TRY(rv_load_template(load, with, RV_PLACE_TASK, &node->value));
     rv_load_pop(load, path);
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err load_set(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
     const struct rv_json *set = rv_json_get(task, RV_STR("set"));
+    rv_assert(set != NULL);
     bool expression = set->type == RV_JSON_STRING && rv_is_expression(rv_json_str(set));
     if (!expression && (set->type != RV_JSON_OBJECT || set->len == 0))
         return rv_load_invalid(load, "set",
@@ -291,39 +294,38 @@ static enum rv_err load_switch(struct rv_load *load, const struct rv_json *task,
                                struct rv_node *node)
 {
     const struct rv_json *cases;
-    enum rv_err err = rv_load_member(load, task, "switch", RV_JSON_ARRAY, &cases);
-    if (err == RV_OK && cases->len == 0)
-        err = rv_load_invalid(load, "switch", "switch needs at least one case");
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_load_member(load, task, "switch", RV_JSON_ARRAY, &cases));
+    rv_assert(cases != NULL); /* the member has told the kind of the task */
+    if (cases->len == 0)
+        return rv_load_invalid(load, "switch", "switch needs at least one case");
     node->cases = RV_NEW_ARRAY(load->arena, struct rv_case, cases->len);
     if (node->cases == NULL)
         return rv_load_full(load);
     size_t path = rv_load_push(load, RV_STR("switch"));
     bool has_default = false;
-    for (uint32_t i = 0; i < cases->len && err == RV_OK; i++) {
+    for (uint32_t i = 0; i < cases->len; i++) {
         size_t item = rv_load_push_index(load, i);
-        err = load_case(load, &cases->u.items[i], node, &has_default);
-        err = rv_load_past(load, err, item);
-        if (err == RV_OK)
-            rv_load_pop(load, item);
+        rv_assert(node->cases_count == i);
+        enum rv_err err = load_case(load, &cases->u.items[i], node, &has_default);
+        RV_TRY(rv_load_past(load, err, item));
+        rv_load_pop(load, item);
     }
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static enum rv_err load_body(struct rv_load *load, const struct rv_json *task, const char *key,
                              struct rv_node *node)
 {
     const struct rv_json *list;
-    enum rv_err err = rv_load_member(load, task, key, RV_JSON_ARRAY, &list);
-    if (err != RV_OK)
-        return err;
+    uint32_t number = load->definition->count;
+    rv_assert(load->definition->nodes[number] == node); /* it owns no nodes yet */
+    RV_TRY(rv_load_member(load, task, key, RV_JSON_ARRAY, &list));
+    rv_assert(list != NULL);
     size_t path = rv_load_push(load, rv_str_of(key));
-    err = rv_load_scope(load, list, load->definition->count, RV_ROLE_BODY, &node->body);
+    RV_TRY(rv_load_scope(load, list, number, RV_ROLE_BODY, &node->body));
     rv_load_pop(load, path);
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err load_raise(struct rv_load *load, const struct rv_json *task,
@@ -331,32 +333,27 @@ static enum rv_err load_raise(struct rv_load *load, const struct rv_json *task,
 {
     static const struct rv_load_property known[] = {{"error", false}, {NULL, false}};
     const struct rv_json *raise;
-    enum rv_err err = rv_load_member(load, task, "raise", RV_JSON_OBJECT, &raise);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_load_member(load, task, "raise", RV_JSON_OBJECT, &raise));
     size_t path = rv_load_push(load, RV_STR("raise"));
-    err = rv_load_members(load, raise, known, "raise");
+    RV_TRY(rv_load_members(load, raise, known, "raise"));
     const struct rv_json *error = rv_json_get(raise, RV_STR("error"));
-    if (err != RV_OK)
-        return err;
     if (error == NULL)
         return rv_load_invalid(load, NULL, "raise needs `error`");
     (void)rv_load_push(load, RV_STR("error"));
     struct rv_str saved = RV_STR_NONE;
     if (error->type == RV_JSON_STRING)
-        err = rv_load_enter_named(load, "errors", rv_json_str(error), &error, &saved);
-    if (err == RV_OK)
-        err = rv_load_error(load, error, &node->raised);
+        RV_TRY(rv_load_enter_named(load, "errors", rv_json_str(error), &error, &saved));
+    enum rv_err err = rv_load_error(load, error, &node->raised);
     if (saved.at != NULL)
         rv_load_leave_named(load, saved);
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    if (err != RV_OK)
+        return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static enum rv_err load_kind(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
-    enum rv_err err;
     switch (node->kind) {
     case RV_NODE_CALL:
         return load_call(load, task, node);
@@ -367,8 +364,8 @@ static enum rv_err load_kind(struct rv_load *load, const struct rv_json *task, s
     case RV_NODE_SWITCH:
         return load_switch(load, task, node);
     case RV_NODE_TRY:
-        err = load_body(load, task, "try", node);
-        return err == RV_OK ? rv_load_catch(load, task, node) : err;
+        RV_TRY(load_body(load, task, "try", node));
+        return rv_load_catch(load, task, node);
     case RV_NODE_RAISE:
         return load_raise(load, task, node);
     case RV_NODE_WAIT:
@@ -382,6 +379,7 @@ static enum rv_err load_kind(struct rv_load *load, const struct rv_json *task, s
 enum rv_err rv_load_task(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
     const struct kind *kind = kind_of(task);
+    rv_assert(load->node == node);
     if (kind == NULL)
         return no_kind(load, task);
     RV_TRY(check_kind(load, task, kind));
@@ -456,6 +454,8 @@ static void mark_jump(struct rv_load *load, const struct rv_scope *scope,
 {
     if (directive->kind != RV_THEN_NODE)
         return;
+    rv_assert(load->definition->nodes[directive->node]->scope == scope);
+    rv_assert(from->scope == scope);
     uint32_t first = load->definition->nodes[directive->node]->index;
     for (uint32_t i = first; i <= from->index; i++)
         load->definition->nodes[scope->nodes[i]]->again = true;
@@ -466,23 +466,21 @@ static enum rv_err load_cases_then(struct rv_load *load, const struct rv_json *c
                                    struct rv_node *node)
 {
     size_t path = rv_load_push(load, RV_STR("switch"));
-    enum rv_err err = RV_OK;
-    for (uint32_t i = 0; i < node->cases_count && err == RV_OK; i++) {
+    for (uint32_t i = 0; i < node->cases_count; i++) {
+        rv_assert(i < cases->len);
         const struct rv_json *written = &cases->u.items[i];
         if (written->type != RV_JSON_OBJECT || written->len == 0) /* a faulty one */
             continue;
         const struct rv_json_member *branch = &written->u.members[0];
         size_t item = rv_load_push_index(load, i);
         (void)rv_load_push(load, rv_json_str(&branch->key));
-        err = load_directive(load, &branch->value, scope, names, &node->cases[i].then);
+        enum rv_err err = load_directive(load, &branch->value, scope, names, &node->cases[i].then);
         mark_jump(load, scope, node, &node->cases[i].then);
-        err = rv_load_past(load, err, item);
-        if (err == RV_OK)
-            rv_load_pop(load, item);
+        RV_TRY(rv_load_past(load, err, item));
+        rv_load_pop(load, item);
     }
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static enum rv_err load_task_then(struct rv_load *load, const struct rv_json *task,
@@ -492,35 +490,34 @@ static enum rv_err load_task_then(struct rv_load *load, const struct rv_json *ta
     size_t task_path = load->path.len;
     enum rv_err err = load_directive(load, task, scope, names, &node->then);
     mark_jump(load, scope, node, &node->then);
-    err = rv_load_past(load, err, task_path);
-    if (err == RV_OK && node->kind == RV_NODE_SWITCH)
-        err = load_cases_then(load, rv_json_get(task, RV_STR("switch")), scope, names, node);
-    if (err == RV_OK && node->kind == RV_NODE_TRY && node->caught != NULL) {
-        const struct rv_json *caught = rv_json_get(task, RV_STR("catch"));
-        size_t path = rv_load_push(load, RV_STR("catch"));
-        err = load_directive(load, caught, scope, names, &node->caught->then);
-        node->caught->has_then = rv_json_get(caught, RV_STR("then")) != NULL;
-        mark_jump(load, scope, node, &node->caught->then);
-        if (err == RV_OK)
-            rv_load_pop(load, path);
-    }
-    return err;
+    RV_TRY(rv_load_past(load, err, task_path));
+    if (node->kind == RV_NODE_SWITCH)
+        return load_cases_then(load, rv_json_get(task, RV_STR("switch")), scope, names, node);
+    if (node->kind != RV_NODE_TRY || node->caught == NULL)
+        return RV_OK;
+    const struct rv_json *caught = rv_json_get(task, RV_STR("catch"));
+    size_t path = rv_load_push(load, RV_STR("catch"));
+    RV_TRY(load_directive(load, caught, scope, names, &node->caught->then));
+    node->caught->has_then = rv_json_get(caught, RV_STR("then")) != NULL;
+    mark_jump(load, scope, node, &node->caught->then);
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 enum rv_err rv_load_directives(struct rv_load *load, const struct rv_json *list,
                                struct rv_scope *scope, const struct rv_load_names *names)
 {
-    enum rv_err err = RV_OK;
-    for (uint32_t i = 0; i < scope->count && err == RV_OK; i++) {
+    rv_assert(scope->count == list->len);
+    for (uint32_t i = 0; i < scope->count; i++) {
         struct rv_node *node = load->definition->nodes[scope->nodes[i]];
         if (scope->nodes[i] == 0) /* a faulty item */
             continue;
+        rv_assert(node->index == i);
         size_t path = rv_load_push_index(load, i);
         (void)rv_load_push(load, node->name);
-        err = load_task_then(load, &list->u.items[i].u.members[0].value, scope, names, node);
-        err = rv_load_past(load, err, path);
-        if (err == RV_OK)
-            rv_load_pop(load, path);
+        const struct rv_json *task = &list->u.items[i].u.members[0].value;
+        RV_TRY(rv_load_past(load, load_task_then(load, task, scope, names, node), path));
+        rv_load_pop(load, path);
     }
-    return err;
+    return RV_OK;
 }

@@ -124,6 +124,7 @@ static enum rv_err load_backoff(struct rv_load *load, const struct rv_json *poli
                                        "parameters of %s are not supported "
                                        "yet; write {}",
                                        known[i].name));
+        rv_assert(i <= RV_BACKOFF_EXPONENTIAL);
         if (way != NULL)
             *backoff = (enum rv_backoff)i;
     }
@@ -215,16 +216,15 @@ static enum rv_err load_catch_retry(struct rv_load *load, const struct rv_json *
         return RV_OK;
     size_t path = rv_load_push(load, RV_STR("retry"));
     struct rv_str saved = RV_STR_NONE;
-    enum rv_err err = RV_OK;
     if (policy->type == RV_JSON_STRING)
-        err = rv_load_enter_named(load, "retries", rv_json_str(policy), &policy, &saved);
-    if (err == RV_OK)
-        err = rv_load_retry(load, policy, &into->retry);
+        RV_TRY(rv_load_enter_named(load, "retries", rv_json_str(policy), &policy, &saved));
+    enum rv_err err = rv_load_retry(load, policy, &into->retry);
     if (saved.at != NULL)
         rv_load_leave_named(load, saved);
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    if (err != RV_OK)
+        return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static uint32_t retry_uses(const struct rv_retry *retry)
@@ -234,6 +234,31 @@ static uint32_t retry_uses(const struct rv_retry *retry)
     return uses | (retry != NULL && retry->except_when != NULL ? retry->except_when->uses : 0);
 }
 
+/* What reads the error: conditions, the retry policy and the steps of the catch. */
+static enum rv_err load_catch_uses(struct rv_load *load, const struct rv_json *caught,
+                                   uint32_t number, struct rv_node *node)
+{
+    struct rv_catch *into = node->caught;
+    size_t at = load->path.len;
+    enum rv_err err = rv_load_expression(load, caught, "when", RV_PLACE_TASK, &into->when);
+    RV_TRY(rv_load_past(load, err, at));
+    err = rv_load_expression(load, caught, "exceptWhen", RV_PLACE_TASK, &into->except_when);
+    RV_TRY(rv_load_past(load, err, at));
+    RV_TRY(rv_load_past(load, load_catch_retry(load, caught, into), at));
+    if (((into->when ? into->when->uses : 0) | (into->except_when ? into->except_when->uses : 0) |
+         retry_uses(into->retry)) &
+        RV_VAR_BIT(RV_VAR_TASK))
+        node->keeps_raw = true;
+    into->keeps_error = false; /* those look at it at once; only `do` looks later */
+    const struct rv_json *list = rv_json_get(caught, RV_STR("do"));
+    if (list == NULL)
+        return RV_OK;
+    size_t body = rv_load_push(load, RV_STR("do"));
+    RV_TRY(rv_load_scope(load, list, number, RV_ROLE_CATCH, &into->body));
+    rv_load_pop(load, body);
+    return RV_OK;
+}
+
 enum rv_err rv_load_catch(struct rv_load *load, const struct rv_json *task, struct rv_node *node)
 {
     static const struct rv_load_property known[] = {
@@ -241,45 +266,27 @@ enum rv_err rv_load_catch(struct rv_load *load, const struct rv_json *task, stru
         {"retry", false},  {"do", false}, {"then", false}, {NULL, false}};
     uint32_t number = node->body->owner;
     const struct rv_json *caught;
-    enum rv_err err = rv_load_member(load, task, "catch", RV_JSON_OBJECT, &caught);
-    if (err == RV_OK && caught == NULL)
-        err = rv_load_invalid(load, NULL, "try needs `catch`");
+    rv_assert(load->definition->nodes[number] == node);
+    RV_TRY(rv_load_member(load, task, "catch", RV_JSON_OBJECT, &caught));
+    if (caught == NULL)
+        return rv_load_invalid(load, NULL, "try needs `catch`");
     struct rv_catch *into = RV_NEW(load->arena, struct rv_catch);
-    if (err != RV_OK || into == NULL)
-        return err != RV_OK ? err : rv_load_full(load);
+    if (into == NULL)
+        return rv_load_full(load);
     node->caught = into;
     size_t path = rv_load_push(load, RV_STR("catch"));
     size_t at = load->path.len;
-    err = rv_load_members(load, caught, known, "catch");
-    if (err == RV_OK)
-        err = rv_load_past(load, load_filter(load, caught, into), at);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_variable(load, caught, &into->variable), at);
+    RV_TRY(rv_load_members(load, caught, known, "catch"));
+    RV_TRY(rv_load_past(load, load_filter(load, caught, into), at));
+    RV_TRY(rv_load_past(load, load_variable(load, caught, &into->variable), at));
     const struct rv_load_error error = {load->errors, into->variable, number};
     load->errors = &error;
-    if (err == RV_OK)
-        err = rv_load_expression(load, caught, "when", RV_PLACE_TASK, &into->when);
-    err = rv_load_past(load, err, at);
-    if (err == RV_OK)
-        err = rv_load_expression(load, caught, "exceptWhen", RV_PLACE_TASK, &into->except_when);
-    err = rv_load_past(load, err, at);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_catch_retry(load, caught, into), at);
-    if (((into->when ? into->when->uses : 0) | (into->except_when ? into->except_when->uses : 0) |
-         retry_uses(into->retry)) &
-        RV_VAR_BIT(RV_VAR_TASK))
-        node->keeps_raw = true;
-    into->keeps_error = false; /* those look at it at once; only `do` looks later */
-    const struct rv_json *list = rv_json_get(caught, RV_STR("do"));
-    if (err == RV_OK && list != NULL) {
-        size_t body = rv_load_push(load, RV_STR("do"));
-        err = rv_load_scope(load, list, number, RV_ROLE_CATCH, &into->body);
-        rv_load_pop(load, body);
-    }
+    enum rv_err err = load_catch_uses(load, caught, number, node);
     load->errors = error.outer;
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    if (err != RV_OK)
+        return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static enum rv_err load_error_text(struct rv_load *load, const struct rv_json *error,
@@ -345,52 +352,52 @@ static enum rv_err load_use_entry(struct rv_load *load, enum use_kind kind,
             return rv_load_invalid(load, NULL, "a timeout must be an object with `after`");
         break;
     }
-    enum rv_err err = rv_load_members(load, value, known, "a timeout");
-    return err == RV_OK ? rv_load_computed_duration(load, value, "after", 0, &after) : err;
+    RV_TRY(rv_load_members(load, value, known, "a timeout"));
+    return rv_load_computed_duration(load, value, "after", 0, &after);
 }
 
 static enum rv_err load_use_kind(struct rv_load *load, const struct rv_json *use, const char *key,
                                  enum use_kind kind)
 {
     const struct rv_json *named;
-    enum rv_err err = rv_load_member(load, use, key, RV_JSON_OBJECT, &named);
-    if (err != RV_OK || named == NULL)
-        return err;
+    rv_assert(load->shape_only);
+    RV_TRY(rv_load_member(load, use, key, RV_JSON_OBJECT, &named));
+    if (named == NULL)
+        return RV_OK;
     size_t path = rv_load_push(load, rv_str_of(key));
-    for (uint32_t i = 0; i < named->len && err == RV_OK; i++) {
+    for (uint32_t i = 0; i < named->len; i++) {
         size_t entry = rv_load_push(load, rv_json_str(&named->u.members[i].key));
-        err = rv_load_past(load, load_use_entry(load, kind, &named->u.members[i].value), entry);
-        if (err == RV_OK)
-            rv_load_pop(load, entry);
+        RV_TRY(rv_load_past(load, load_use_entry(load, kind, &named->u.members[i].value), entry));
+        rv_load_pop(load, entry);
     }
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
-enum rv_err rv_load_use(struct rv_load *load, const struct rv_json *use)
+static enum rv_err load_use_kinds(struct rv_load *load, const struct rv_json *use)
 {
     static const struct rv_load_property known[] = {
         {"errors", false},          {"retries", false}, {"timeouts", false},
         {"authentications", false}, {"catalogs", true}, {"extensions", true},
         {"functions", true},        {"secrets", false}, {NULL, false}};
-    size_t path = rv_load_push(load, RV_STR("use"));
     size_t at = load->path.len;
+    RV_TRY(rv_load_members(load, use, known, "use"));
+    RV_TRY(rv_load_past(load, load_use_kind(load, use, "errors", USE_ERRORS), at));
+    RV_TRY(rv_load_past(load, load_use_kind(load, use, "retries", USE_RETRIES), at));
+    RV_TRY(rv_load_past(load, load_use_kind(load, use, "timeouts", USE_TIMEOUTS), at));
+    RV_TRY(rv_load_past(load, rv_load_secrets(load, use), at));
+    return rv_load_past(load, load_use_kind(load, use, "authentications", USE_AUTHENTICATIONS), at);
+}
+
+enum rv_err rv_load_use(struct rv_load *load, const struct rv_json *use)
+{
+    size_t path = rv_load_push(load, RV_STR("use"));
+    rv_assert(!load->shape_only);
     load->shape_only = true;
-    enum rv_err err = rv_load_members(load, use, known, "use");
-    if (err == RV_OK)
-        err = rv_load_past(load, load_use_kind(load, use, "errors", USE_ERRORS), at);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_use_kind(load, use, "retries", USE_RETRIES), at);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_use_kind(load, use, "timeouts", USE_TIMEOUTS), at);
-    if (err == RV_OK)
-        err = rv_load_past(load, rv_load_secrets(load, use), at);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_use_kind(load, use, "authentications", USE_AUTHENTICATIONS),
-                           at);
+    enum rv_err err = load_use_kinds(load, use);
     load->shape_only = false;
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    if (err != RV_OK)
+        return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }

@@ -22,6 +22,7 @@ size_t rv_load_push_index(struct rv_load *load, uint32_t index)
 
 void rv_load_pop(struct rv_load *load, size_t length)
 {
+    rv_assert(length <= load->path.len || load->path.failed != RV_OK);
     load->path.len = length;
 }
 
@@ -100,10 +101,12 @@ static bool is_noted(const struct rv_definition_faults *faults,
 enum rv_err rv_load_past(struct rv_load *load, enum rv_err err, size_t path)
 {
     struct rv_definition_faults *faults = load->faults;
+    rv_assert(faults == NULL || faults->count <= RV_DEFINITION_FAULTS_MAX);
     if (faults == NULL || (err != RV_ERR_INVALID && err != RV_ERR_UNSUPPORTED))
         return err;
     if (faults->count == RV_DEFINITION_FAULTS_MAX)
         return err;
+    rv_assert(load->fault->message.at != NULL);
     /* A value under `use` is read again at each place that names it. */
     if (!is_noted(faults, load->fault))
         faults->items[faults->count++] = *load->fault;
@@ -127,6 +130,7 @@ static enum rv_err unknown_property(struct rv_load *load, struct rv_str key,
         memcpy(list + len, ", ", 2);
         memcpy(list + len + 2, names[i], n);
         len += n + 2;
+        rv_assert(len < sizeof list);
     }
     const char *near = rv_suggest(key, names);
     const char *level = strncmp(under, "a step", 6) == 0 ? rv_load_level_of(key) : NULL;
@@ -157,15 +161,13 @@ enum rv_err rv_load_members(struct rv_load *load, const struct rv_json *object,
                             const struct rv_load_property *known, const char *under)
 {
     const struct rv_load_property *unsupported = NULL;
+    rv_assert(object->type == RV_JSON_OBJECT);
     size_t path = load->path.len;
     for (uint32_t i = 0; i < object->len; i++) {
         struct rv_str key = rv_json_str(&object->u.members[i].key);
         const struct rv_load_property *found = find_property(known, key);
         if (found == NULL) {
-            enum rv_err err = unknown_property(load, key, known, under);
-            err = rv_load_past(load, err, path);
-            if (err != RV_OK)
-                return err;
+            RV_TRY(rv_load_past(load, unknown_property(load, key, known, under), path));
         } else if (found->unsupported && unsupported == NULL) {
             unsupported = found;
         }
@@ -228,9 +230,10 @@ enum rv_err rv_load_int(struct rv_load *load, const struct rv_json *object, cons
                         int64_t min, int64_t max, int64_t *number)
 {
     const struct rv_json *value;
-    enum rv_err err = rv_load_member(load, object, key, RV_JSON_NUMBER, &value);
-    if (err != RV_OK || value == NULL)
-        return err;
+    rv_assert(min <= max);
+    RV_TRY(rv_load_member(load, object, key, RV_JSON_NUMBER, &value));
+    if (value == NULL)
+        return RV_OK;
     int64_t read;
     if (!rv_json_int(value, &read) || read < min || read > max)
         return rv_load_invalid(load, key, "%s must be an integer from %lld to %lld", key,
@@ -250,18 +253,18 @@ static enum rv_err duration_parts(struct rv_load *load, const struct rv_json *ob
         return rv_load_invalid(load, NULL,
                                "a duration needs at least one of days, hours, "
                                "minutes, seconds, milliseconds");
-    enum rv_err err = rv_load_members(load, object, parts, "a duration");
+    RV_TRY(rv_load_members(load, object, parts, "a duration"));
     int64_t sum = 0;
-    for (size_t i = 0; parts[i].name != NULL && err == RV_OK; i++) {
+    for (size_t i = 0; parts[i].name != NULL; i++) {
         int64_t n = 0;
-        err = rv_load_int(load, object, parts[i].name, 0, RV_DURATION_MS_MAX / part_ms[i], &n);
+        rv_assert(i < sizeof part_ms / sizeof *part_ms);
+        RV_TRY(rv_load_int(load, object, parts[i].name, 0, RV_DURATION_MS_MAX / part_ms[i], &n));
         sum += n * part_ms[i];
     }
-    if (err == RV_OK && sum > RV_DURATION_MS_MAX)
-        err = rv_load_invalid(load, NULL, "the maximum duration is 100 years");
-    if (err == RV_OK)
-        *duration_ms = sum;
-    return err;
+    if (sum > RV_DURATION_MS_MAX)
+        return rv_load_invalid(load, NULL, "the maximum duration is 100 years");
+    *duration_ms = sum;
+    return RV_OK;
 }
 
 enum rv_err rv_load_duration(struct rv_load *load, const struct rv_json *object, const char *key,
@@ -351,6 +354,7 @@ enum rv_err rv_load_enter_named(struct rv_load *load, const char *kind, struct r
 
 void rv_load_leave_named(struct rv_load *load, struct rv_str saved)
 {
+    rv_assert(saved.at != NULL);
     load->path.len = 0;
     rv_buf_add_str(&load->path, saved);
 }

@@ -45,9 +45,7 @@ enum rv_err rv_load_metadata(struct rv_load *load, const struct rv_json *metadat
                                        "unknown property \"%.*s\" under metadata; "
                                        "did you mean \"reeve\"?",
                                        RV_STR_FMT(key));
-        err = rv_load_past(load, err, path);
-        if (err != RV_OK)
-            return err;
+        RV_TRY(rv_load_past(load, err, path));
     }
     return RV_OK;
 }
@@ -91,6 +89,8 @@ struct misplaced_lexer {
 /* Moves over one character; false when it is text or the string nests too deep. */
 static bool lexer_code(struct misplaced_lexer *lexer, struct rv_str jq, size_t *at)
 {
+    rv_assert(*at < jq.len);
+    rv_assert(lexer->nested < NESTED_MAX);
     char c = jq.at[*at];
     if (lexer->in_string) {
         if (c == '\\' && *at + 1 < jq.len) {
@@ -158,6 +158,7 @@ enum rv_err rv_load_undo_members(struct rv_load *load, struct rv_str jq, size_t 
                                           "output, idempotencyKey and fence",
                                           RV_STR_FMT(name), near ? "did you mean $undo." : "",
                                           near ? near : "", near ? "? It has " : "it has ");
+        rv_assert(name.at > jq.at);
         load->fault->offset = offset + (size_t)(name.at - jq.at);
         return err;
     }

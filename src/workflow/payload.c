@@ -1,5 +1,6 @@
 #include "workflow/payload_priv.h"
 
+#include "base/assert.h"
 #include "base/hash.h"
 #include "base/limits.h"
 
@@ -37,6 +38,7 @@ void rv_payload_write(const struct rv_payload *payload, struct rv_buf *buf)
 static void measure(const struct rv_json *value, unsigned depth, size_t bytes_max,
                     struct rv_payload_size *size)
 {
+    rv_assert(depth <= RV_JSON_DEPTH_MAX);
     size->bytes += 1;
     if (value->type == RV_JSON_STRING || (value->type == RV_JSON_NUMBER && !value->computed))
         size->bytes += value->len;

@@ -35,56 +35,67 @@ static enum rv_err load_failures(struct rv_load *load, const struct rv_json *ree
     const struct rv_json *failures;
     int64_t threshold = policy->threshold;
     int64_t rounds = policy->rounds;
-    enum rv_err err = rv_load_member(load, reeve, "failures", RV_JSON_OBJECT, &failures);
-    if (err != RV_OK || failures == NULL)
-        return err;
+    RV_TRY(rv_load_member(load, reeve, "failures", RV_JSON_OBJECT, &failures));
+    if (failures == NULL)
+        return RV_OK;
     size_t path = rv_load_push(load, RV_STR("failures"));
     size_t at = load->path.len;
-    err = rv_load_members(load, failures, known, "failures");
-    if (err == RV_OK)
-        err = rv_load_past(load, rv_load_int(load, failures, "threshold", 1, 1000, &threshold), at);
-    if (err == RV_OK)
-        err = rv_load_past(load, rv_load_duration(load, failures, "delay", &policy->delay_ms), at);
-    if (err == RV_OK)
-        err = rv_load_duration(load, failures, "cooldown", &policy->cooldown_ms);
-    err = rv_load_past(load, err, at);
-    if (err == RV_OK)
-        err = rv_load_past(load, rv_load_int(load, failures, "rounds", 0, 1000, &rounds), at);
-    if (err == RV_OK)
-        err = rv_load_past(load, load_then(load, failures, policy), at);
-    if (err == RV_OK)
-        rv_load_pop(load, path);
+    RV_TRY(rv_load_members(load, failures, known, "failures"));
+    enum rv_err err = rv_load_int(load, failures, "threshold", 1, 1000, &threshold);
+    RV_TRY(rv_load_past(load, err, at));
+    err = rv_load_duration(load, failures, "delay", &policy->delay_ms);
+    RV_TRY(rv_load_past(load, err, at));
+    err = rv_load_duration(load, failures, "cooldown", &policy->cooldown_ms);
+    RV_TRY(rv_load_past(load, err, at));
+    err = rv_load_int(load, failures, "rounds", 0, 1000, &rounds);
+    RV_TRY(rv_load_past(load, err, at));
+    RV_TRY(rv_load_past(load, load_then(load, failures, policy), at));
+    rv_load_pop(load, path);
+    rv_assert(rounds >= 0);
     policy->threshold = (uint32_t)threshold;
     policy->rounds = (uint32_t)rounds;
-    return err;
+    return RV_OK;
+}
+
+static enum rv_err load_complete_by(struct rv_load *load, const struct rv_json *reeve,
+                                    struct rv_policy *policy)
+{
+    RV_TRY(rv_load_duration(load, reeve, "completeBy", &policy->complete_by_ms));
+    if (policy->complete_by_ms == 0)
+        return rv_load_invalid(load, "completeBy", "completeBy must be longer than 0");
+    return RV_OK;
+}
+
+static enum rv_err load_lease(struct rv_load *load, const struct rv_json *reeve,
+                              struct rv_policy *policy)
+{
+    if (rv_json_get(reeve, RV_STR("lease")) == NULL)
+        return RV_OK;
+    int64_t lease_ms = 0;
+    enum rv_err err = rv_load_duration(load, reeve, "lease", &lease_ms);
+    policy->lease_ms = lease_ms;
+    if (err != RV_OK)
+        return err;
+    if (lease_ms == 0)
+        return rv_load_invalid(load, "lease",
+                               "lease must be longer than 0; omit it for the default");
+    if (lease_ms > policy->complete_by_ms)
+        return rv_load_invalid(load, "lease", "lease is longer than completeBy and has no effect");
+    return RV_OK;
 }
 
 /* What the document and a task have in common. */
 static enum rv_err load_policy(struct rv_load *load, const struct rv_json *reeve,
                                struct rv_policy *policy)
 {
-    int64_t lease_ms = 0;
     bool own_complete_by = rv_json_get(reeve, RV_STR("completeBy")) != NULL;
-    bool own_lease = rv_json_get(reeve, RV_STR("lease")) != NULL;
     size_t path = load->path.len;
-    enum rv_err err = rv_load_duration(load, reeve, "completeBy", &policy->complete_by_ms);
-    if (err == RV_OK && policy->complete_by_ms == 0)
-        err = rv_load_invalid(load, "completeBy", "completeBy must be longer than 0");
-    err = rv_load_past(load, err, path);
-    if (err == RV_OK)
-        err = rv_load_duration(load, reeve, "lease", &lease_ms);
-    if (err == RV_OK && own_lease && lease_ms == 0)
-        err = rv_load_invalid(load, "lease",
-                              "lease must be longer than 0; omit it for the default");
-    if (own_lease)
-        policy->lease_ms = lease_ms;
-    if (err == RV_OK && own_lease && policy->lease_ms > policy->complete_by_ms)
-        err = rv_load_invalid(load, "lease", "lease is longer than completeBy and has no effect");
+    RV_TRY(rv_load_past(load, load_complete_by(load, reeve, policy), path));
+    RV_TRY(rv_load_past(load, load_lease(load, reeve, policy), path));
     /* A lease that came from the document must not outlive a shorter completeBy of the task. */
     if (own_complete_by && policy->lease_ms > policy->complete_by_ms)
         policy->lease_ms = policy->complete_by_ms;
-    err = rv_load_past(load, err, path);
-    return err == RV_OK ? load_failures(load, reeve, policy) : err;
+    return load_failures(load, reeve, policy);
 }
 
 /* metadata.reeve of an object, the path set to it; NULL when there is none. */
@@ -141,22 +152,24 @@ static enum rv_err load_compensate(struct rv_load *load, const struct rv_json *r
     uint32_t number = load->definition->count; /* a call owns no nodes before these */
     load->undo = true;
     load->errors = NULL; /* it runs when no catch is open */
+    rv_assert(load->definition->nodes[number] == node);
     enum rv_err err = rv_load_scope(load, compensate, number, RV_ROLE_UNDO, &node->undo);
     load->errors = errors;
     load->undo = false;
     node->undo_way = RV_UNDO_STEPS;
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    if (err != RV_OK)
+        return err;
+    rv_load_pop(load, path);
+    return RV_OK;
 }
 
 static enum rv_err load_pivot(struct rv_load *load, const struct rv_json *reeve,
                               struct rv_node *node)
 {
     const struct rv_json *pivot;
-    enum rv_err err = rv_load_member(load, reeve, "pivot", RV_JSON_BOOL, &pivot);
-    if (err != RV_OK || pivot == NULL || !pivot->truth)
-        return err;
+    RV_TRY(rv_load_member(load, reeve, "pivot", RV_JSON_BOOL, &pivot));
+    if (pivot == NULL || !pivot->truth)
+        return RV_OK;
     if (load->undo)
         return rv_load_invalid_name(load, RV_STR("pivot"), "a compensation cannot be a pivot");
     if (rv_json_get(reeve, RV_STR("compensate")) != NULL)
@@ -166,11 +179,28 @@ static enum rv_err load_pivot(struct rv_load *load, const struct rv_json *reeve,
     return RV_OK;
 }
 
-enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task)
+/* metadata.reeve of a call, the path set to it. */
+static enum rv_err load_call_policy(struct rv_load *load, const struct rv_json *reeve,
+                                    struct rv_node *node)
 {
     static const struct rv_load_property known[] = {
         {"completeBy", false}, {"lease", false},    {"failures", false}, {"compensate", false},
         {"pivot", false},      {"noEffect", false}, {NULL, false}};
+    size_t at = load->path.len;
+    enum rv_err err = RV_OK;
+    RV_TRY(rv_load_members(load, reeve, known, "metadata.reeve"));
+    if (rv_json_get(reeve, RV_STR("noEffect")) != NULL && !rv_str_is(node->agent, "http"))
+        err = rv_load_invalid_name(load, RV_STR("noEffect"),
+                                   "noEffect is valid only with call: http; other agents "
+                                   "report the effect of a failure themselves");
+    RV_TRY(rv_load_past(load, err, at));
+    RV_TRY(rv_load_past(load, load_policy(load, reeve, &node->policy), at));
+    RV_TRY(rv_load_past(load, load_pivot(load, reeve, node), at));
+    return load_compensate(load, reeve, node);
+}
+
+enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task)
+{
     struct rv_node *node = load->node;
     const struct rv_json *reeve;
     size_t path = load->path.len;
@@ -178,28 +208,13 @@ enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task
     node->policy = load->definition->nodes[0]->policy;
     bool done = call && !node->safe && !load->undo; /* it may do something that is to be undone */
     node->undo_way = done ? RV_UNDO_UNDECLARED : RV_UNDO_NOTHING;
-    enum rv_err err = enter_reeve(load, task, &reeve);
-    if (err == RV_OK && reeve != NULL && !call)
-        err = rv_load_invalid(load, NULL,
-                              "metadata.reeve is allowed only on a call; write it on the calls "
-                              "inside this step, or under document.metadata.reeve for all calls");
-    if (err == RV_OK && reeve != NULL) {
-        size_t at = load->path.len;
-        err = rv_load_members(load, reeve, known, "metadata.reeve");
-        if (err == RV_OK && rv_json_get(reeve, RV_STR("noEffect")) != NULL &&
-            !rv_str_is(node->agent, "http"))
-            err = rv_load_invalid_name(load, RV_STR("noEffect"),
-                                       "noEffect is valid only with call: http; other agents "
-                                       "report the effect of a failure themselves");
-        err = rv_load_past(load, err, at);
-        if (err == RV_OK)
-            err = rv_load_past(load, load_policy(load, reeve, &node->policy), at);
-        if (err == RV_OK)
-            err = rv_load_past(load, load_pivot(load, reeve, node), at);
-        if (err == RV_OK)
-            err = load_compensate(load, reeve, node);
-    }
-    if (err == RV_OK)
-        rv_load_pop(load, path);
-    return err;
+    RV_TRY(enter_reeve(load, task, &reeve));
+    if (reeve != NULL && !call)
+        return rv_load_invalid(load, NULL,
+                               "metadata.reeve is allowed only on a call; write it on the calls "
+                               "inside this step, or under document.metadata.reeve for all calls");
+    if (reeve != NULL)
+        RV_TRY(load_call_policy(load, reeve, node));
+    rv_load_pop(load, path);
+    return RV_OK;
 }

@@ -61,6 +61,7 @@ static enum rv_err raise_too_large(struct rv_flow *flow, uint32_t node, size_t b
 static enum rv_err raise(struct rv_flow *flow, uint32_t node, const struct problem *problem)
 {
     struct rv_buf *buf = &flow->text;
+    rv_assert(flow->top != NULL);
     rv_buf_reset(buf);
     rv_buf_lit(buf, "{\"type\":");
     rv_json_write_string(buf, problem->type);
@@ -105,31 +106,31 @@ static enum rv_err compute_text(struct rv_flow *flow, const struct rv_template *
         return RV_OK;
     struct rv_payload value;
     struct rv_json tree;
-    enum rv_err err = rv_flow_evaluate(flow, template, &flow->value, &value);
-    if (err == RV_OK)
-        err = rv_flow_tree(flow, &value, &tree);
-    if (err == RV_OK && tree.type == RV_JSON_STRING)
-        *ret_text = rv_json_str(&tree);
-    else if (err == RV_OK)
-        err = rv_flow_payload_text(flow, &value, ret_text);
-    return err;
+    RV_TRY(rv_flow_evaluate(flow, template, &flow->value, &value));
+    RV_TRY(rv_flow_tree(flow, &value, &tree));
+    if (tree.type != RV_JSON_STRING)
+        return rv_flow_payload_text(flow, &value, ret_text);
+    *ret_text = rv_json_str(&tree);
+    return RV_OK;
 }
 
 enum rv_err rv_flow_raise_task(struct rv_flow *flow, uint32_t node)
 {
     const struct rv_raise_task *raised = rv_flow_node(flow, node)->raised;
+    rv_assert(rv_flow_node(flow, node)->kind == RV_NODE_RAISE);
+    rv_assert(raised->type != NULL);
+    rv_assert(raised->status >= 0);
+    rv_assert(raised->status <= 999);
     enum { MEMORY_PART = 4 }; /* where a server gives decisions little memory */
     size_t part = flow->memory_max / MEMORY_PART;
     struct problem problem = {.bytes_max = part < RV_PAYLOAD_BYTES_MAX ? part
                                                                        : RV_PAYLOAD_BYTES_MAX,
                               .status = raised->status,
                               .instance = rv_flow_node(flow, node)->reference};
-    enum rv_err err = compute_text(flow, raised->type, &problem.type);
-    if (err == RV_OK)
-        err = compute_text(flow, raised->title, &problem.title);
-    if (err == RV_OK)
-        err = compute_text(flow, raised->detail, &problem.detail);
-    return err == RV_OK ? raise(flow, node, &problem) : err;
+    RV_TRY(compute_text(flow, raised->type, &problem.type));
+    RV_TRY(compute_text(flow, raised->title, &problem.title));
+    RV_TRY(compute_text(flow, raised->detail, &problem.detail));
+    return raise(flow, node, &problem);
 }
 
 static struct rv_str member_or(const struct rv_json *object, const char *key, struct rv_str other)
@@ -142,6 +143,7 @@ enum rv_err rv_flow_raise_reply(struct rv_flow *flow, struct rv_str error)
 {
     struct rv_payload payload = rv_payload_of(error);
     struct rv_json tree;
+    rv_assert(rv_flow_node(flow, flow->node)->kind == RV_NODE_CALL);
     RV_TRY(rv_flow_tree(flow, &payload, &tree));
     if (tree.type != RV_JSON_OBJECT)
         return RV_ERR_CORRUPT;
@@ -218,6 +220,7 @@ static enum rv_err test_conditions(struct rv_flow *flow, const struct rv_express
 {
     struct rv_payload *error = &flow->top->error;
     bool excepted = false;
+    rv_assert(rv_payload_given(error));
     *ret_holds = true;
     if (when != NULL)
         RV_TRY(rv_flow_test(flow, when, error, ret_holds));
@@ -233,6 +236,10 @@ static int64_t retry_delay(const struct rv_flow *flow, const struct rv_retry *re
 {
     const struct rv_record *record = flow->top;
     int64_t times = record->retries + 1;
+    rv_assert(times > 0);
+    rv_assert(delay >= 0);
+    rv_assert(delay <= RV_DURATION_MS_MAX);
+    rv_assert(retry->jitter_from_ms <= retry->jitter_to_ms);
     if (retry->backoff == RV_BACKOFF_LINEAR)
         delay = delay > RV_DURATION_MS_MAX / times ? RV_DURATION_MS_MAX : delay * times;
     for (int64_t i = 1; retry->backoff == RV_BACKOFF_EXPONENTIAL && i < times &&
@@ -253,14 +260,12 @@ static enum rv_err test_retry(struct rv_flow *flow, const struct rv_retry *retry
     *ret_retry = false;
     if (retry == NULL || (retry->count_max >= 0 && record->retries >= retry->count_max))
         return RV_OK;
-    enum rv_err err = test_conditions(flow, retry->when, retry->except_when, ret_retry);
-    if (err != RV_OK || !*ret_retry)
-        return err;
+    RV_TRY(test_conditions(flow, retry->when, retry->except_when, ret_retry));
+    if (!*ret_retry)
+        return RV_OK;
     int64_t now = flow->env->now;
     int64_t base_ms;
-    err = rv_flow_duration(flow, &retry->delay, &record->error, &base_ms);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(rv_flow_duration(flow, &retry->delay, &record->error, &base_ms));
     *ret_delay_ms = retry_delay(flow, retry, base_ms);
     if (retry->duration_ms != 0 && record->first_at == 0)
         record->first_at = now;
@@ -291,6 +296,8 @@ static enum rv_err check_kept(struct rv_flow *flow)
 static enum rv_err begin_retry(struct rv_flow *flow, int64_t delay_ms)
 {
     struct rv_record *record = flow->top;
+    rv_assert(rv_flow_node(flow, record->node)->kind == RV_NODE_TRY);
+    rv_assert(delay_ms >= 0);
     RV_TRY(rv_flow_keep(flow, &record->unfinished, &flow->pending));
     RV_TRY(check_kept(flow));
     record->retries++;
@@ -311,6 +318,7 @@ static enum rv_err begin_catch(struct rv_flow *flow)
     struct rv_record *record = flow->top;
     const struct rv_node *node = rv_flow_node(flow, record->node);
     const struct rv_catch *caught = node->caught;
+    rv_assert(node->kind == RV_NODE_TRY);
     RV_TRY(rv_flow_keep(flow, &flow->abandoned, &flow->pending));
     RV_TRY(rv_flow_keep(flow, &flow->abandoned, &record->unfinished));
     record->retries = 0;
@@ -339,6 +347,9 @@ static enum rv_err offer(struct rv_flow *flow, bool *ret_taken)
     struct rv_record *record = flow->top;
     const struct rv_catch *caught = rv_flow_node(flow, record->node)->caught;
     struct rv_json error;
+    rv_assert(caught != NULL);
+    rv_assert(!flow->fatal);
+    rv_assert(rv_payload_given(&flow->error));
     *ret_taken = false;
     RV_TRY(rv_flow_tree(flow, &flow->error, &error));
     if (!filter_matches(caught, &error))
@@ -366,8 +377,7 @@ static enum rv_err failed_frames(struct rv_flow *flow)
     while (at != NULL && at->node != flow->error_node)
         at = at->outer;
     flow->top = at != NULL ? at : flow->raised;
-    if (flow->top == NULL)
-        return RV_OK;
+    rv_assert(flow->top != NULL);
     flow->node = flow->top->node;
     if (!rv_payload_given(&flow->top->raw))
         flow->top->raw = rv_payload_of(RV_STR("null"));
@@ -392,28 +402,27 @@ static enum rv_err raise_out(struct rv_flow *flow)
         .inline_count = flow->stop->inline_count,
     };
     flow->next = RV_NEXT_STOP;
-    enum rv_err err = rv_flow_keep(flow, &flow->abandoned, &flow->pending);
-    if (err == RV_OK)
-        err = rv_flow_payload_text(flow, &flow->error, &flow->stop->error);
-    return err == RV_OK ? failed_frames(flow) : err;
+    RV_TRY(rv_flow_keep(flow, &flow->abandoned, &flow->pending));
+    RV_TRY(rv_flow_payload_text(flow, &flow->error, &flow->stop->error));
+    return failed_frames(flow);
 }
 
 enum rv_err rv_flow_carry(struct rv_flow *flow)
 {
     for (;;) {
         struct rv_record *left = flow->top;
+        rv_assert(left != NULL);
         const struct rv_scope *scope = rv_flow_node(flow, left->node)->scope;
-        enum rv_err err = rv_flow_keep(flow, &flow->pending, &left->unfinished);
+        RV_TRY(rv_flow_keep(flow, &flow->pending, &left->unfinished));
         flow->top = left->outer;
-        if (err != RV_OK)
-            return err;
         if (scope == NULL || flow->top == NULL)
             return raise_out(flow);
+        rv_assert(flow->top->node == scope->owner);
         bool taken = false;
         if (scope->role == RV_ROLE_BODY && !flow->fatal &&
             rv_flow_node(flow, scope->owner)->kind == RV_NODE_TRY)
-            err = offer(flow, &taken);
-        if (err != RV_OK || taken)
-            return err;
+            RV_TRY(offer(flow, &taken));
+        if (taken)
+            return RV_OK;
     }
 }

@@ -20,6 +20,7 @@ static struct rv_str expression_of(struct rv_str text, bool *ret_wrapped)
         s = (struct rv_str){s.at + 1, s.len - 1};
     while (s.len > 0 && is_space(s.at[s.len - 1]))
         s.len--;
+    rv_assert(s.len <= text.len);
     *ret_wrapped = s.len >= 3 && s.at[0] == '$' && s.at[1] == '{' && s.at[s.len - 1] == '}';
     return *ret_wrapped ? (struct rv_str){s.at + 2, s.len - 3} : text;
 }
@@ -72,6 +73,8 @@ static bool next_variable(struct rv_str text, size_t *at, struct rv_str *ret_nam
         size_t end = i + 1;
         while (end < text.len && is_name_char(text.at[end]))
             end++;
+        rv_assert(end <= text.len);
+        rv_assert(end > *at); /* so that the caller's search ends */
         *ret_name = (struct rv_str){text.at + i + 1, end - i - 1};
         *at = end;
         return true;
@@ -137,6 +140,8 @@ static void scan(const struct rv_load *load, struct rv_str text, uint32_t availa
         if ((scanned->uses & RV_VAR_BIT(v)) != 0)
             scanned->names[n++] = rv_str_of(variable_names[v]);
     }
+    rv_assert(n + scanned->errors_count <= sizeof scanned->names / sizeof *scanned->names);
+    rv_assert((scanned->uses & ~available) == 0);
     for (uint32_t i = 0; i < scanned->errors_count; i++)
         scanned->names[n++] = load->definition->nodes[scanned->errors[i]]->caught->variable;
 }
@@ -175,6 +180,7 @@ static enum rv_err compile_fault(struct rv_load *load, struct rv_str whole, stru
     struct rv_str missing = scanned->missing;
     size_t offset = fault->offset;
     if (missing.at != NULL) {
+        rv_assert(missing.at >= jq.at);
         size_t at = (size_t)(missing.at - jq.at);
         if (offset + 1 >= at && offset <= at + missing.len)
             err = missing_variable(load, missing);
@@ -187,6 +193,7 @@ static enum rv_err compile_fault(struct rv_load *load, struct rv_str whole, stru
     else if (missing.at == NULL)
         err = rv_load_invalid(load, NULL, "the expression does not compile: %.*s%s",
                               RV_STR_FMT(fault->message), several ? "; " WHOLE_VALUE : "");
+    rv_assert(jq.at >= whole.at);
     load->fault->offset = (size_t)(jq.at - whole.at) + offset;
     return err;
 }
@@ -221,6 +228,7 @@ static enum rv_err note_several(struct rv_load *load, const struct rv_expr *expr
     struct rv_definition *definition = load->definition;
     if (definition->several_count == RV_DEFINITION_SEVERAL_MAX || !rv_expr_gives_several(expr))
         return RV_OK;
+    rv_assert(definition->several_count < RV_DEFINITION_SEVERAL_MAX);
     struct rv_str pointer = rv_arena_str(load->arena, rv_buf_str(&load->path));
     if (pointer.at == NULL)
         return rv_load_full(load);
@@ -248,6 +256,7 @@ static enum rv_err expression_new(struct rv_load *load, struct rv_str text, uint
     if (expression->errors == NULL)
         return rv_load_full(load);
     for (uint32_t i = 0; i < scanned.errors_count; i++) {
+        rv_assert(load->definition->nodes[scanned.errors[i]]->kind == RV_NODE_TRY);
         expression->errors[i] = scanned.errors[i];
         load->definition->nodes[scanned.errors[i]]->caught->keeps_error = true;
     }
@@ -263,9 +272,11 @@ static enum rv_err expression_new(struct rv_load *load, struct rv_str text, uint
         err = fault.message.at != NULL ? RV_ERR_UNSUPPORTED : rv_load_full(load);
     if (err == RV_ERR_INVALID || err == RV_ERR_UNSUPPORTED)
         return compile_fault(load, text, jq, &scanned, &fault, err);
-    if (err == RV_OK && (scanned.uses & RV_VAR_BIT(RV_VAR_UNDO)) != 0)
-        err = rv_load_undo_members(load, jq, (size_t)(jq.at - text.at));
-    return err == RV_OK ? note_several(load, expr) : err;
+    if (err != RV_OK)
+        return err;
+    if ((scanned.uses & RV_VAR_BIT(RV_VAR_UNDO)) != 0)
+        RV_TRY(rv_load_undo_members(load, jq, (size_t)(jq.at - text.at)));
+    return note_several(load, expr);
 }
 
 enum rv_err rv_load_expression(struct rv_load *load, const struct rv_json *object, const char *key,
@@ -311,42 +322,39 @@ static enum rv_err check_name(struct rv_load *load, struct rv_str key)
 /* No `${` stands in a constant: nobody would compute it. */
 static enum rv_err check_constant(struct rv_load *load, const struct rv_json *value)
 {
-    enum rv_err err = RV_OK;
     if (value->type == RV_JSON_STRING)
         return rv_load_plain(load, rv_json_str(value), NULL);
     bool object = value->type == RV_JSON_OBJECT;
     if (!object && value->type != RV_JSON_ARRAY)
         return RV_OK;
-    for (uint32_t i = 0; i < value->len && err == RV_OK; i++) {
+    for (uint32_t i = 0; i < value->len; i++) {
         struct rv_str key = object ? rv_json_str(&value->u.members[i].key) : RV_STR_NONE;
-        err = object ? check_name(load, key) : RV_OK;
-        if (err != RV_OK)
-            return err;
+        if (object)
+            RV_TRY(check_name(load, key));
         size_t path = object ? rv_load_push(load, key) : rv_load_push_index(load, i);
-        err = check_constant(load, object ? &value->u.members[i].value : &value->u.items[i]);
-        err = rv_load_past(load, err, path);
-        if (err == RV_OK)
-            rv_load_pop(load, path);
+        const struct rv_json *inner = object ? &value->u.members[i].value : &value->u.items[i];
+        RV_TRY(rv_load_past(load, check_constant(load, inner), path));
+        rv_load_pop(load, path);
     }
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err fill_constant(struct rv_load *load, const struct rv_json *value,
                                  struct rv_template *template)
 {
+    RV_TRY(check_constant(load, value));
     struct rv_buf text;
     rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
     rv_json_write(&text, value);
-    enum rv_err err = check_constant(load, value);
-    err = err == RV_OK ? text.failed : err;
     template->kind = RV_TEMPLATE_CONSTANT;
     template->constant = *value;
-    if (err == RV_OK) {
+    enum rv_err err = text.failed;
+    if (err == RV_OK)
         template->text = rv_arena_str(load->arena, rv_buf_str(&text));
-        err = template->text.at != NULL ? RV_OK : rv_load_full(load);
-    }
     rv_buf_done(&text);
-    return err;
+    if (err != RV_OK)
+        return err;
+    return template->text.at != NULL ? RV_OK : rv_load_full(load);
 }
 
 /* An array or object with an expression somewhere inside. */
@@ -354,19 +362,19 @@ static enum rv_err fill_tree(struct rv_load *load, const struct rv_json *value, 
                              struct rv_template *template)
 {
     bool object = value->type == RV_JSON_OBJECT;
+    rv_assert(object || value->type == RV_JSON_ARRAY);
+    rv_assert(value->len > 0);
     template->kind = object ? RV_TEMPLATE_OBJECT : RV_TEMPLATE_ARRAY;
     template->count = value->len;
     template->items = RV_NEW_ARRAY(load->arena, struct rv_template, value->len);
     template->keys = RV_NEW_ARRAY(load->arena, struct rv_json, object ? value->len : 0);
     if (template->items == NULL || template->keys == NULL)
         return rv_load_full(load);
-    enum rv_err err = RV_OK;
-    for (uint32_t i = 0; i < value->len && err == RV_OK; i++) {
+    for (uint32_t i = 0; i < value->len; i++) {
         size_t path;
+        enum rv_err err;
         if (object) {
-            err = check_name(load, rv_json_str(&value->u.members[i].key));
-            if (err != RV_OK)
-                return err;
+            RV_TRY(check_name(load, rv_json_str(&value->u.members[i].key)));
             template->keys[i] = value->u.members[i].key;
             path = rv_load_push(load, rv_json_str(&template->keys[i]));
             err = fill_template(load, &value->u.members[i].value, available, &template->items[i]);
@@ -374,10 +382,10 @@ static enum rv_err fill_tree(struct rv_load *load, const struct rv_json *value, 
             path = rv_load_push_index(load, i);
             err = fill_template(load, &value->u.items[i], available, &template->items[i]);
         }
-        err = rv_load_past(load, err, path);
+        RV_TRY(rv_load_past(load, err, path));
         rv_load_pop(load, path);
     }
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err fill_template(struct rv_load *load, const struct rv_json *value,
@@ -411,12 +419,14 @@ enum rv_err rv_load_transform(struct rv_load *load, const struct rv_json *object
         return rv_load_invalid(load, key, "%s must be an expression or an object", key);
     size_t path = rv_load_push(load, rv_str_of(key));
     struct rv_template *template = RV_NEW(load->arena, struct rv_template);
-    enum rv_err err = template != NULL ? RV_OK : rv_load_full(load);
+    if (template == NULL)
+        return rv_load_full(load);
     *ret_template = template;
-    if (err == RV_OK && value->type == RV_JSON_STRING) {
+    enum rv_err err;
+    if (value->type == RV_JSON_STRING) {
         template->kind = RV_TEMPLATE_EXPRESSION;
         err = expression_new(load, rv_json_str(value), available, &template->expression);
-    } else if (err == RV_OK) {
+    } else {
         err = fill_template(load, value, available, template);
     }
     rv_load_pop(load, path);

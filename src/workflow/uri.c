@@ -107,8 +107,9 @@ static enum rv_err fill_in(struct rv_flow *flow, struct rv_str template,
             continue;
         }
         size_t end = i + 1;
-        while (template.at[end] != '}')
+        while (end < template.len && template.at[end] != '}')
             end++;
+        rv_assert(end < template.len); /* rv_uri_wrong() accepts no open brace */
         struct rv_str name = {template.at + i + 1, end - i - 1};
         bool in_query = memchr(template.at, '?', i) != NULL;
         const char *wrong = expand(to, rv_json_get(input, name), in_query);
@@ -119,21 +120,25 @@ static enum rv_err fill_in(struct rv_flow *flow, struct rv_str template,
     return RV_OK;
 }
 
+static enum rv_err fill_uri(struct rv_flow *flow, struct rv_str template,
+                            const struct rv_json *input, struct rv_buf *to, struct rv_json *ret_uri)
+{
+    RV_TRY(fill_in(flow, template, input, to));
+    if (to->failed == RV_ERR_LIMIT)
+        return raise_uri(flow, RV_STR("..."), "makes the URI longer than 64 KiB");
+    if (to->failed != RV_OK)
+        return to->failed;
+    struct rv_str text = rv_arena_str(flow->arena, rv_buf_str(to));
+    *ret_uri = rv_json_of_str(text);
+    return text.at != NULL ? RV_OK : rv_flow_full(flow);
+}
+
 enum rv_err rv_uri_fill(struct rv_flow *flow, struct rv_str template, const struct rv_json *input,
                         struct rv_json *ret_uri)
 {
     struct rv_buf uri;
     rv_buf_init(&uri, URI_BYTES_MAX);
-    enum rv_err err = fill_in(flow, template, input, &uri);
-    if (err == RV_OK && uri.failed == RV_ERR_LIMIT)
-        err = raise_uri(flow, RV_STR("..."), "makes the URI longer than 64 KiB");
-    else if (err == RV_OK)
-        err = uri.failed;
-    if (err == RV_OK) {
-        struct rv_str text = rv_arena_str(flow->arena, rv_buf_str(&uri));
-        *ret_uri = rv_json_of_str(text);
-        err = text.at != NULL ? RV_OK : rv_flow_full(flow);
-    }
+    enum rv_err err = fill_uri(flow, template, input, &uri, ret_uri);
     rv_buf_done(&uri);
     return err;
 }

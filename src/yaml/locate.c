@@ -1,3 +1,4 @@
+#include "base/assert.h"
 #include "base/buf.h"
 #include "yaml/yaml_priv.h"
 
@@ -53,6 +54,7 @@ static bool token_is(struct rv_str token, struct rv_str key)
 
 static struct rv_str token_take(struct rv_str *pointer)
 {
+    rv_assert(pointer->len > 0);
     size_t end = 1;
     while (end < pointer->len && pointer->at[end] != '/')
         end++;
@@ -167,6 +169,8 @@ static size_t scalar_byte(struct rv_str text, const yaml_event_t *event, size_t 
     yaml_scalar_style_t style = event->data.scalar.style;
     size_t i = mark_byte(text, event->start_mark.index);
     size_t end = mark_byte(text, event->end_mark.index);
+    rv_assert(event->type == YAML_SCALAR_EVENT);
+    rv_assert(i <= end);
     size_t indent = SIZE_MAX; /* skip all leading white space of a further line */
     if (style == YAML_LITERAL_SCALAR_STYLE || style == YAML_FOLDED_SCALAR_STYLE) {
         while (i < end && text.at[i] != '\n')
@@ -180,6 +184,7 @@ static size_t scalar_byte(struct rv_str text, const yaml_event_t *event, size_t 
     while (offset > 0 && i < end) {
         bool line_end = text.at[i] == '\n';
         i += source_bytes(text.at + i, end - i, style);
+        rv_assert(i <= end);
         offset--;
         for (size_t n = 0; line_end && n < indent && i < end && text.at[i] == ' '; n++)
             i++;

@@ -1,7 +1,7 @@
 /* The tree is built from libyaml's events. Its resolver is not used: it knows YAML 1.1, in which
  * `no` is a boolean and 1:30 is ninety. JSON text is tried with the json room first, because
- * libyaml
- * refuses JSON's surrogate pairs. */
+ * libyaml refuses JSON's surrogate pairs. */
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/limits.h"
 #include "yaml/yaml_priv.h"
@@ -216,10 +216,8 @@ static enum rv_err check_plain_node(struct yaml_reader *reader, const yaml_event
 static enum rv_err read_text(struct yaml_reader *reader, const yaml_event_t *event,
                              struct rv_str *ret_text)
 {
-    enum rv_err err = check_plain_node(reader, event, event->data.scalar.anchor,
-                                       event->data.scalar.tag);
-    if (err != RV_OK)
-        return err;
+    rv_assert(event->type == YAML_SCALAR_EVENT);
+    RV_TRY(check_plain_node(reader, event, event->data.scalar.anchor, event->data.scalar.tag));
     struct rv_str text = {(const char *)event->data.scalar.value, event->data.scalar.length};
     *ret_text = rv_arena_str(reader->arena, text);
     return ret_text->at != NULL ? RV_OK : reader_full(reader);
@@ -229,9 +227,7 @@ static enum rv_err read_scalar(struct yaml_reader *reader, const yaml_event_t *e
                                struct rv_json *ret_value)
 {
     struct rv_str text;
-    enum rv_err err = read_text(reader, event, &text);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(read_text(reader, event, &text));
     *ret_value = rv_json_of_str(text);
     if (event->data.scalar.style != YAML_PLAIN_SCALAR_STYLE)
         return RV_OK;
@@ -273,6 +269,8 @@ static enum rv_err check_duplicates(struct yaml_reader *reader, const struct yam
     free(sorted);
     if (twice == NULL)
         return RV_OK;
+    rv_assert(twice > entries);
+    rv_assert(twice < entries + count);
     reader->fault->line = twice->line;
     reader->fault->column = twice->column;
     struct rv_str key = rv_json_str(&twice->member.key);
@@ -284,50 +282,54 @@ static enum rv_err check_duplicates(struct yaml_reader *reader, const struct yam
 static enum rv_err read_value(struct yaml_reader *reader, yaml_event_t *event, unsigned depth,
                               struct rv_json *ret_value);
 
+static enum rv_err read_key(struct yaml_reader *reader, const yaml_event_t *event,
+                            struct rv_json *ret_key)
+{
+    struct rv_str key;
+    if (event->type != YAML_SCALAR_EVENT)
+        return reader_fault(reader, &event->start_mark, "a key must be a string");
+    RV_TRY(read_text(reader, event, &key));
+    if (rv_str_is(key, "<<") && event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+        return reader_fault(reader, &event->start_mark,
+                            "merge keys (<<) are not supported; repeat the members");
+    *ret_key = rv_json_of_str(key);
+    return RV_OK;
+}
+
 /* The next event and, if it does not end the collection, the entry that begins with it. */
 static enum rv_err read_entry(struct yaml_reader *reader, bool mapping, unsigned depth,
                               bool *ret_end)
 {
     yaml_event_t event;
-    enum rv_err err = reader_next(reader, &event);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(reader_next(reader, &event));
     *ret_end = event.type == (mapping ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT);
+    if (*ret_end) {
+        yaml_event_delete(&event);
+        return RV_OK;
+    }
     struct yaml_entry entry = {.line = (uint32_t)event.start_mark.line + 1,
                                .column = (uint32_t)event.start_mark.column + 1};
-    if (!*ret_end && mapping) {
-        struct rv_str key = RV_STR_NONE;
-        if (event.type != YAML_SCALAR_EVENT)
-            err = reader_fault(reader, &event.start_mark, "a key must be a string");
-        else
-            err = read_text(reader, &event, &key);
-        if (err == RV_OK && rv_str_is(key, "<<") &&
-            event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
-            err = reader_fault(reader, &event.start_mark,
-                               "merge keys (<<) are not supported; repeat the members");
+    if (mapping) {
+        enum rv_err err = read_key(reader, &event, &entry.member.key);
         yaml_event_delete(&event);
         if (err != RV_OK)
             return err;
-        entry.member.key = rv_json_of_str(key);
-        err = reader_next(reader, &event);
-        if (err != RV_OK)
-            return err;
+        RV_TRY(reader_next(reader, &event));
     }
-    if (!*ret_end) {
-        err = read_value(reader, &event, depth, &entry.member.value);
-        if (err == RV_OK) {
-            rv_buf_add(&reader->stack, &entry, sizeof entry);
-            err = reader->stack.failed;
-        }
-    }
+    enum rv_err err = read_value(reader, &event, depth, &entry.member.value);
     yaml_event_delete(&event);
-    return err;
+    if (err != RV_OK)
+        return err;
+    rv_buf_add(&reader->stack, &entry, sizeof entry);
+    return reader->stack.failed;
 }
 
 /* Moves the entries of a collection from the stack to the arena. */
 static enum rv_err take_entries(struct yaml_reader *reader, size_t bottom, bool mapping,
                                 struct rv_json *ret_value)
 {
+    rv_assert(bottom <= reader->stack.len);
+    rv_assert((reader->stack.len - bottom) % sizeof(struct yaml_entry) == 0);
     size_t count = (reader->stack.len - bottom) / sizeof(struct yaml_entry);
     /* The stack holds nothing but entries, so every one of them is aligned. */
     const struct yaml_entry *entries =
@@ -365,10 +367,13 @@ static enum rv_err read_collection(struct yaml_reader *reader, const yaml_event_
                                                  event->data.mapping_start.tag)
                               : check_plain_node(reader, event, event->data.sequence_start.anchor,
                                                  event->data.sequence_start.tag);
+    if (err != RV_OK)
+        return err;
     size_t bottom = reader->stack.len;
-    for (bool end = false; err == RV_OK && !end;)
-        err = read_entry(reader, mapping, depth - 1, &end);
-    return err == RV_OK ? take_entries(reader, bottom, mapping, ret_value) : err;
+    rv_assert(depth <= RV_JSON_DEPTH_MAX);
+    for (bool end = false; !end;)
+        RV_TRY(read_entry(reader, mapping, depth - 1, &end));
+    return take_entries(reader, bottom, mapping, ret_value);
 }
 
 /* The caller deletes the event. */
@@ -421,6 +426,7 @@ static enum rv_err parse_yaml(struct rv_arena *arena, struct rv_str text, struct
     rv_buf_init(&reader.stack, (text.len + 1) * sizeof(struct yaml_entry));
     struct rv_json value;
     enum rv_err err = read_stream(&reader, &value);
+    rv_assert(err != RV_OK || reader.stack.len == 0);
     rv_buf_done(&reader.stack);
     yaml_parser_delete(&reader.parser);
     if (err == RV_OK)
