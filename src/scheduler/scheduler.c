@@ -61,6 +61,15 @@ static const struct duty *const duties[] = {
 };
 enum { DUTIES = sizeof duties / sizeof duties[0] };
 
+/* That part of each duty, in their order; the function returns with the first error. */
+#define DUTIES_TRY(part)                                                                           \
+    do {                                                                                           \
+        for (size_t i = 0; i < DUTIES; i++) {                                                      \
+            if (duties[i]->part != NULL)                                                           \
+                RV_TRY(duties[i]->part(s));                                                        \
+        }                                                                                          \
+    } while (0)
+
 static void supervisor_init(struct rv_scheduler *s)
 {
     rv_supervisor_init(&s->supervisor, s->store, s->options.scan_interval_ms,
@@ -142,6 +151,9 @@ void rv_scheduler_close(struct rv_scheduler *s)
         pending_unlink(&s->batch.calls, p);
         free(p);
     }
+    rv_assert(s->parked_by_serial.count == 0);
+    rv_assert(s->waiters.count == 0);
+    rv_assert(s->evaluations.placed_count == 0);
     evaluations_done(s);
     accounts_done(&s->accounts);
     workflow_cache_done(&s->workflows);
@@ -197,6 +209,7 @@ static enum rv_err batch_load(struct rv_scheduler *s)
         for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
             if (p->ops->wants != NULL && p->large == (large == 1))
                 count += p->ops->wants(p, ids + count, WANTS_MAX - count);
+        rv_assert(count <= WANTS_MAX);
         share_enter(s, large == 1 ? SHARE_LARGE : SHARE_SMALL);
         err = work_prefetch(s, ids, count);
     }
@@ -253,6 +266,7 @@ static enum rv_err dues_decide(struct rv_scheduler *s)
                      : rv_supervisor_due(&s->supervisor, s->batch.now, due,
                                          piece < left ? piece : left);
         s->batch.due_count += taken;
+        rv_assert(s->batch.due_count <= most);
         for (size_t i = 0; i < taken; i++)
             ids[i] = (struct rv_step_id){due[i], 0};
         err = work_prefetch(s, ids, taken);
@@ -265,43 +279,39 @@ static enum rv_err dues_decide(struct rv_scheduler *s)
     return err;
 }
 
+static enum rv_err calls_decide(struct rv_scheduler *s)
+{
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
+        if (p->ops->first)
+            RV_TRY(call_decide(s, p));
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
+        if (!p->ops->first)
+            RV_TRY(call_decide(s, p));
+    share_enter(s, SHARE_NONE);
+    return reads_go_on(s);
+}
+
 /* Replies are decided before expiries: who answered in time is not expired in the same batch. Polls
  * come last, so that they see what everything else has made ready. */
 static enum rv_err batch_decide(struct rv_scheduler *s)
 {
-    enum rv_err err = RV_OK;
     left_behind_note(s);
-    for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
-        if (p->ops->first)
-            err = call_decide(s, p);
-    for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
-        if (!p->ops->first)
-            err = call_decide(s, p);
-    share_enter(s, SHARE_NONE);
-    if (err == RV_OK)
-        err = reads_go_on(s);
-    left_ends_know(s);
-    if (err == RV_OK)
-        err = dues_decide(s);
-    for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
-        if (duties[i]->decide != NULL)
-            err = duties[i]->decide(s);
-    if (err == RV_OK)
-        err = evaluations_decide(s);
+    enum rv_err err = calls_decide(s);
+    left_ends_know(s); /* attempts that have answered are known, whatever becomes of the batch */
+    if (err != RV_OK)
+        return err;
+    RV_TRY(dues_decide(s));
+    DUTIES_TRY(decide);
+    RV_TRY(evaluations_decide(s));
     share_enter(s, SHARE_ADMIT);
-    for (struct pending *p = s->batch.calls.first; err == RV_OK && p != NULL; p = p->next)
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
         if (p->poll != NULL)
-            err = poll_admit(s, p);
+            RV_TRY(poll_admit(s, p));
     share_enter(s, SHARE_MATCH);
-    for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
-        if (duties[i]->hand_out != NULL)
-            err = duties[i]->hand_out(s);
-    if (err == RV_OK)
-        err = hand_out_match(s);
+    DUTIES_TRY(hand_out);
+    RV_TRY(hand_out_match(s));
     share_enter(s, SHARE_NONE);
-    if (err == RV_OK)
-        err = evaluations_load(s);
-    return err;
+    return evaluations_load(s);
 }
 
 /* ---- act ---- */
@@ -318,6 +328,7 @@ static void circuit_word_learn(struct rv_scheduler *s, const struct work *work,
  * is forgotten now, whatever finds none. */
 static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64_t *ret_wake_at)
 {
+    rv_assert(!work->dropped);
     const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
                                                 work->steps_count + 1);
     enum rv_err err = steps != NULL ? RV_OK : RV_ERR_MEMORY;
@@ -376,6 +387,7 @@ static void remember(struct rv_scheduler *s, struct work *work)
 /* Whoever watches hears of what was written. */
 static void change_act(struct rv_scheduler *s, struct work *work)
 {
+    rv_assert(work->changed);
     counts_learn(s, work);
     spans_learn(s, work);
     for (size_t i = 0; i < work->alerts_count; i++)
@@ -442,6 +454,7 @@ static void again_soon(struct rv_scheduler *s)
  * caller has left: nobody says that again. */
 static void batch_fail(struct rv_scheduler *s, enum rv_err err)
 {
+    rv_assert(err != RV_OK);
     polls_unmatch_parked(s);
     for (size_t i = 0; i < DUTIES; i++)
         if (duties[i]->fail != NULL)
@@ -488,12 +501,15 @@ static const struct {
 
 static struct pending *pending_new(struct rv_call *call)
 {
+    rv_assert(call->kind < sizeof call_kinds / sizeof call_kinds[0]);
     struct pending *p = calloc(1, sizeof *p);
     if (p == NULL)
         return NULL;
     p->call = call;
     p->ops = call_kinds[call->kind].ops;
     p->changes = call_kinds[call->kind].changes;
+    rv_assert(p->ops->decide != NULL);
+    rv_assert(p->ops->act != NULL);
     p->poll = rv_call_poll(call);
     return p;
 }
@@ -501,6 +517,9 @@ static struct pending *pending_new(struct rv_call *call)
 static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t count,
                         int64_t mono_now)
 {
+    rv_assert(s->batch.calls.first == NULL);
+    rv_assert(s->batch.behind.first == NULL);
+    rv_assert(s->finished == NULL);
     evaluations_release(s);
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
@@ -559,6 +578,8 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
 static enum rv_err role_campaign(struct rv_scheduler *s)
 {
     enum rv_err err = rv_supervisor_campaign(&s->supervisor, s->batch.now, &s->batch.must_commit);
+    if (s->supervisor.taking)
+        s->more_due = true; /* for what only its holder does */
     if (err != RV_ERR_DISPLACED)
         return err;
     s->batch.must_commit = true;
@@ -573,23 +594,15 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL ||
         s->batch.raises == NULL)
         return RV_ERR_MEMORY;
-    enum rv_err err = keys_refuse(s);
+    enum rv_err keys = keys_refuse(s);
     place_refuse(s);
-    if (err == RV_OK)
-        err = role_campaign(s);
-    if (s->supervisor.taking)
-        s->more_due = true; /* for what only its holder does */
-    for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
-        if (duties[i]->plan != NULL)
-            err = duties[i]->plan(s);
-    if (err == RV_OK)
-        err = batch_load(s);
-    if (err == RV_OK)
-        err = batch_decide(s);
-    for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
-        if (duties[i]->last != NULL)
-            err = duties[i]->last(s);
-    return err;
+    RV_TRY(keys);
+    RV_TRY(role_campaign(s));
+    DUTIES_TRY(plan);
+    RV_TRY(batch_load(s));
+    RV_TRY(batch_decide(s));
+    DUTIES_TRY(last);
+    return RV_OK;
 }
 
 /* Queries are answered even if nothing can be written: an operator needs them then. What the batch
@@ -738,6 +751,7 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
 {
     if (!s->refused && (s->more_due || s->carried.first != NULL || reads_have_room(s)))
         return 0;
+    rv_assert(s->finished == NULL);
     int64_t gone = mono_now - s->batch.mono_now;
     int64_t at = rv_supervisor_next_at(&s->supervisor);
     for (size_t i = 0; i < DUTIES; i++) {

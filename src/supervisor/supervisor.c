@@ -4,6 +4,7 @@
  * leave behind goes at its instant, or at once when it is most of the heap. */
 #include "supervisor/supervisor.h"
 
+#include "base/assert.h"
 #include "base/time.h"
 
 enum { HEAP_WASTE_MIN = 4096 };
@@ -88,6 +89,7 @@ static enum rv_err scan_piece(struct rv_supervisor *supervisor, struct rv_arena 
     enum rv_err err = supervisor->store->ops->scan_open(
         supervisor->store, arena, supervisor->scan_after, supervisor->scan_rows_max, ret_tasks,
         ret_count);
+    rv_assert(err != RV_OK || *ret_count <= supervisor->scan_rows_max);
     if (err == RV_OK && *ret_count > 0)
         supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
     return err;
@@ -162,6 +164,7 @@ static void heap_sweep(struct rv_supervisor *supervisor)
             return;
         }
     }
+    rv_assert(swept.count == supervisor->wakes.count);
     rv_heap_done(&supervisor->heap);
     supervisor->heap = swept;
 }
@@ -169,6 +172,7 @@ static void heap_sweep(struct rv_supervisor *supervisor)
 enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_id task,
                                int64_t wake_at)
 {
+    rv_assert(task.value != 0);
     uint64_t key = (uint64_t)task.value;
     if (wake_at == 0) {
         rv_map_remove(&supervisor->wakes, key, 0);

@@ -2,6 +2,7 @@
  * could be written. */
 #include "scheduler/batch/absence.h"
 
+#include "base/assert.h"
 #include "scheduler/batch/log.h"
 #include "scheduler/batch/state.h"
 
@@ -12,11 +13,13 @@ enum { ABSENCE_SLACK_MS = 500 };
  * the absences since. */
 static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until, int64_t gone_from)
 {
+    rv_assert(s->absences_count <= ABSENCES_MAX);
     if (s->absences_count == ABSENCES_MAX) {
         s->absences[0].until = s->absences[1].until;
         memmove(&s->absences[1], &s->absences[2], (ABSENCES_MAX - 2) * sizeof s->absences[0]);
         s->absences_count--;
     }
+    rv_assert(s->absences_count < ABSENCES_MAX);
     s->absences[s->absences_count++] = (struct absence){from, until, gone_from};
 }
 

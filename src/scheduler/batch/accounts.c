@@ -8,6 +8,7 @@
  * The threshold is low on purpose: whoever is slowed down uses less, and would lose still more. */
 #include "scheduler/batch/accounts.h"
 
+#include "base/assert.h"
 #include "scheduler/batch/state.h"
 
 enum {
@@ -79,6 +80,7 @@ static void debt_add(struct rv_scheduler *s, enum account_kind kind, int64_t id,
     struct accounts *accounts = &s->accounts;
     int64_t debt = account_debt(s, kind, id) + used;
     debt = debt < DEBT_MAX ? debt : DEBT_MAX;
+    rv_assert(debt >= 0);
     uint64_t mono = s->batch.mono_now > 0 ? (uint64_t)s->batch.mono_now : 0;
     enum rv_err err = rv_map_put(&accounts->debts, (uint64_t)id, (uint64_t)kind,
                                  mono << DEBT_BITS | (uint64_t)debt);
@@ -88,6 +90,7 @@ static void debt_add(struct rv_scheduler *s, enum account_kind kind, int64_t id,
 
 static void charge(struct rv_scheduler *s, int64_t workflow, struct rv_task_id task, int64_t used)
 {
+    rv_assert(used >= 0);
     s->accounts.credit -= used;
     debt_add(s, ACCOUNT_WORKFLOW, workflow, used);
     debt_add(s, ACCOUNT_TASK, task.value, used);
@@ -110,6 +113,7 @@ void accounts_decided(struct rv_scheduler *s, int64_t workflow, struct rv_task_i
 void accounts_took(struct rv_scheduler *s, int64_t used, int64_t us)
 {
     s->counts.long_decisions_us += us > 0 ? (uint64_t)us : 0;
+    rv_assert(used >= 0);
     int64_t took = us < INT64_MAX / FUEL_PER_MS ? us * (FUEL_PER_MS / US_PER_MS) : INT64_MAX;
     if (took > used)
         s->accounts.credit -= took < CLOCK_WEIGHT * used ? took - used : (CLOCK_WEIGHT - 1) * used;
@@ -140,6 +144,7 @@ void accounts_turn(struct rv_scheduler *s, size_t light, int64_t us)
     int64_t took = us < US_PER_MS * LIGHT_WINDOW_MS ? us : US_PER_MS * LIGHT_WINDOW_MS;
     took *= FUEL_PER_MS / US_PER_MS;
     accounts->mono = s->batch.mono_now;
+    rv_assert(accounts->light >= 0);
     gone = gone < 0 ? 0 : gone < LIGHT_WINDOW_MS ? gone : LIGHT_WINDOW_MS;
     accounts->credit += gone * share(s);
     accounts->light -= accounts->light * gone / LIGHT_WINDOW_MS;
@@ -162,6 +167,7 @@ int64_t accounts_turn_fuel(const struct rv_scheduler *s)
     int64_t turn = s->options.turn_fuel != 0 ? s->options.turn_fuel : FUEL_PER_MS;
     if (s->accounts.credit < CREDIT_MIN)
         return 0;
+    rv_assert(s->accounts.credit <= FUEL_PER_MS);
     return turn < s->accounts.credit ? turn : s->accounts.credit;
 }
 

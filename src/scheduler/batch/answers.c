@@ -1,6 +1,7 @@
 /* How calls are answered that need nothing else after the commit. */
 #include "scheduler/batch/answers.h"
 
+#include "base/assert.h"
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/commit.h"
@@ -10,6 +11,8 @@
 
 enum rv_err call_decide(struct rv_scheduler *s, struct pending *p)
 {
+    rv_assert(!p->parked);
+    rv_assert(!p->aside);
     share_enter(s, p->large ? SHARE_LARGE : SHARE_SMALL);
     return p->ops->decide(s, p);
 }
@@ -47,6 +50,7 @@ bool record_turn(struct rv_scheduler *s, struct pending *p)
 {
     if (!p->waits_turn)
         return true;
+    rv_assert(p->changes);
     p->waits_turn = false;
     pending_unlink(&s->batch.calls, p);
     pending_append(&s->carried, p);

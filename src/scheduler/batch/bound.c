@@ -8,6 +8,7 @@
  * several times in a row is the only one that can be meant: it is escalated. */
 #include "scheduler/batch/bound.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/call_ops.h"
@@ -25,6 +26,7 @@ enum { HALVINGS_MAX = 5, SHORTAGE_MS = 10 * 1000, SHORTAGE_FAILURES = 3 };
 
 void share_enter(struct rv_scheduler *s, enum share share)
 {
+    rv_assert(share < SHARE_COUNT);
     s->batch.shares[s->batch.share] += s->arena.bytes_taken - s->batch.share_from;
     s->batch.share_from = s->arena.bytes_taken;
     s->batch.share = share;
@@ -46,6 +48,7 @@ bool share_lets(struct rv_scheduler *s, const struct pending *p, struct rv_task_
 
 size_t share_piece(const struct rv_scheduler *s)
 {
+    rv_assert(s->shortage.halvings <= HALVINGS_MAX);
     size_t piece = RV_PIECE_TASKS >> s->shortage.halvings;
     return piece > 0 ? piece : 1;
 }
@@ -53,6 +56,7 @@ size_t share_piece(const struct rv_scheduler *s)
 void shortage_of(struct rv_scheduler *s, struct rv_task_id task)
 {
     struct shortage *shortage = &s->shortage;
+    rv_assert(task.value != 0);
     if (shortage->halvings < HALVINGS_MAX)
         return;
     shortage->failures = shortage->task.value == task.value ? shortage->failures + 1 : 1;
@@ -109,6 +113,7 @@ void batch_spends(struct rv_scheduler *s, const struct pending *p, size_t bytes)
  * of calls that stay. */
 size_t batch_bound(struct rv_scheduler *s)
 {
+    rv_assert(s->batch.behind.first == NULL);
     size_t bytes_max = s->options.batch_bytes_max;
     size_t part = bytes_max / SMALL_BYTES_PART, small = part > SMALL_BYTES ? part : SMALL_BYTES;
     size_t commands = 0, bytes = 0, calls = 0;

@@ -4,6 +4,7 @@
  * now, or turns out not to have taken it: only that piece is decided again. */
 #include "scheduler/batch/commit.h"
 
+#include "base/assert.h"
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/state.h"
@@ -42,6 +43,8 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
     bool *inserts = RV_NEW_ARRAY(s->batch.arena, bool, work->steps_count + 1);
     if (rows == NULL || inserts == NULL)
         return RV_ERR_MEMORY;
+    rv_assert(work->task != NULL);
+    rv_assert(work->task->revision == work->revision_before + 1);
     size_t count = 0;
     for (size_t i = 0; i < work->steps_count; i++) {
         if (!work->steps[i].dirty)
@@ -49,6 +52,7 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
         rows[count] = work->steps[i].row;
         inserts[count++] = work->steps[i].insert;
     }
+    rv_assert(count <= work->steps_count);
     *change = (struct rv_change){
         .task = work->task,
         .revision_before = work->revision_before,
@@ -122,6 +126,7 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
 {
     struct rv_batch batch = {
         .changes = changes, .changes_count = count, .number = ++s->batch_number};
+    rv_assert(changes != NULL || count == 0);
     if (first) {
         batch.workflows = s->batch.publishes;
         batch.workflows_count = s->batch.publishes_count;
@@ -197,6 +202,7 @@ static enum rv_err commit_taskless(struct rv_scheduler *s)
         err = commit_once(s, NULL, 0, true);
     if (ends_the_process(err))
         return err;
+    rv_assert(s->batch.taskless == RV_OK);
     s->batch.taskless = err;
     return RV_OK;
 }
@@ -242,6 +248,8 @@ static struct work *escalated_of(struct rv_scheduler *s, const struct work *work
 static enum rv_err offender_escalate(struct rv_scheduler *s, struct work *work)
 {
     int64_t now;
+    rv_assert(work->dropped);
+    rv_assert(work->escalated == NULL);
     enum rv_err err = commit_transaction_begin(s, &now);
     if (err != RV_OK)
         return err;
@@ -273,6 +281,7 @@ static enum rv_err offender_escalate(struct rv_scheduler *s, struct work *work)
         s->store->ops->rollback(s->store);
         return verdict == RV_DECIDED ? RV_OK : RV_ERR_MEMORY;
     }
+    rv_assert(plan->alerts_count <= 1);
     plan->alerts[0].id = rv_id_make(&s->ids, s->batch.now).value;
     struct rv_change change = {.task = &plan->task,
                                .revision_before = before->revision,
@@ -330,17 +339,20 @@ static enum rv_err changes_commit(struct rv_scheduler *s, struct rv_change *chan
     for (struct work *w = s->batch.works; w != NULL; w = w->next) {
         if (!w->changed || w->dropped)
             continue;
+        rv_assert(i > 0);
         enum rv_err err = change_of(s, w, &changes[--i]);
         if (err != RV_OK) {
             s->store->ops->rollback(s->store);
             return err;
         }
     }
+    rv_assert(i == 0);
     enum rv_err err = commit_all(s, changes, count);
     i = count;
     for (struct work *w = s->batch.works; err == RV_OK && w != NULL; w = w->next) {
         if (!w->changed || w->dropped)
             continue;
+        rv_assert(i > 0);
         w->outcome = changes[--i].outcome;
         w->dropped = w->outcome != RV_OK;
     }

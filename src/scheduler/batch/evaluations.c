@@ -111,12 +111,15 @@ void evaluations_hold(struct rv_scheduler *s, struct pending *caller)
             RV_STR("too many expressions are being evaluated: send the request again later"));
         return;
     }
+    rv_assert(caller->evaluating <= caller->evaluations);
     s->evaluations.aside += caller->aside;
     pending_append(caller->aside ? &s->evaluations.calls : &s->carried, caller);
 }
 
 void evaluations_unhold(struct rv_scheduler *s, struct pending *caller)
 {
+    rv_assert(caller->aside);
+    rv_assert(s->evaluations.aside > 0);
     caller->aside = false;
     s->evaluations.aside--;
     pending_unlink(&s->evaluations.calls, caller);
@@ -147,6 +150,7 @@ void evaluations_awaited(struct rv_scheduler *s)
 
 static void queue_add(struct evaluation *e, bool first)
 {
+    rv_assert((e->debtor->first == NULL) == (e->debtor->last == NULL));
     struct debtor *debtor = e->debtor;
     e->state = EVALUATION_QUEUED;
     e->next = first ? debtor->first : NULL;
@@ -163,6 +167,7 @@ static void queue_add(struct evaluation *e, bool first)
 
 static void queue_remove(struct evaluation *e)
 {
+    rv_assert(e->debtor->first != NULL);
     RV_LIST_REMOVE(e->debtor, e, next, prev);
 }
 
@@ -182,6 +187,9 @@ static void unwind(struct evaluation *e)
     struct evaluations *all = &e->s->evaluations;
     if (e->state != EVALUATION_PAUSED)
         return;
+    rv_assert(e->fiber != NULL);
+    rv_assert(all->paused_count > 0);
+    rv_assert(e->debtor->paused > 0);
     e->stops = true;
     while (!e->s->options.fibers->go_on(e->fiber))
         continue;
@@ -194,6 +202,7 @@ static void unwind(struct evaluation *e)
 void evaluation_place(struct evaluation *e)
 {
     struct evaluations *all = &e->s->evaluations;
+    rv_assert(e->work.workflow != NULL);
     queue_remove(e);
     RV_STACK_PUSH(all->placed, e, next, prev);
     all->placed_count++;
@@ -207,6 +216,9 @@ static void place_leave(struct evaluation *e)
     struct evaluations *all = &e->s->evaluations;
     unwind(e);
     all->over_count -= e->state == EVALUATION_OVER;
+    rv_assert(all->placed_count > 0);
+    rv_assert(e->debtor->placed > 0);
+    rv_assert(e->pinned->pins > 0);
     all->placed_count--;
     e->debtor->placed--;
     RV_STACK_REMOVE(all->placed, e, next, prev);
@@ -218,10 +230,13 @@ static void place_leave(struct evaluation *e)
 void evaluation_end(struct evaluation *e)
 {
     struct rv_scheduler *s = e->s;
+    rv_assert(e->state != EVALUATION_OVER);
     e->state = EVALUATION_OVER;
     e->over_in = s->batch.turn;
-    if (e->asker.caller != NULL)
+    if (e->asker.caller != NULL) {
+        rv_assert(e->asker.caller->evaluating > 0);
         e->asker.caller->evaluating--;
+    }
     if (s->evaluations.over_count++ == 0)
         s->evaluations.take_at = s->batch.mono_now + (accounts_idle(s) ? 0 : TAKE_MS);
 }
@@ -229,6 +244,7 @@ void evaluation_end(struct evaluation *e)
 /* As if it had never been begun. */
 void evaluation_restart(struct evaluation *e)
 {
+    rv_assert(e->state != EVALUATION_QUEUED);
     if (e->asker.caller != NULL && e->state == EVALUATION_OVER)
         e->asker.caller->evaluating++;
     place_leave(e);
@@ -259,6 +275,8 @@ static void debtor_leave(struct rv_scheduler *s, struct debtor *debtor)
     if (debtor->first != NULL || debtor->placed > 0)
         return;
     struct debtor **place = &s->evaluations.debtors;
+    rv_assert(debtor->last == NULL);
+    rv_assert(debtor->paused == 0);
     while (*place != debtor)
         place = &(*place)->next;
     *place = debtor->next;
@@ -268,6 +286,7 @@ static void debtor_leave(struct rv_scheduler *s, struct debtor *debtor)
 static enum rv_err enter(struct rv_scheduler *s, struct evaluation *e)
 {
     struct evaluations *all = &s->evaluations;
+    rv_assert(evaluation_find(s, &e->asker) == NULL);
     enum rv_err err = rv_map_put(&all->by_asker, e->asker.a, e->asker.b, (uint64_t)(uintptr_t)e);
     if (err != RV_OK || e->command.kind == RV_COMMAND_SUBMIT)
         return err;
@@ -282,6 +301,8 @@ static enum rv_err enter(struct rv_scheduler *s, struct evaluation *e)
 static void leave(struct evaluation *e)
 {
     struct evaluations *all = &e->s->evaluations;
+    rv_assert(e->asker.caller != NULL || all->ownerless > 0);
+    rv_assert(e->s->counts.long_decisions_open > 0);
     rv_map_remove(&all->by_asker, e->asker.a, e->asker.b);
     all->ownerless -= e->asker.caller == NULL;
     e->s->counts.long_decisions_open--;
@@ -364,7 +385,9 @@ void evaluation_drop(struct rv_scheduler *s, struct evaluation *e)
     leave(e);
     if (caller != NULL) {
         caller->evaluating -= e->state != EVALUATION_OVER;
+        rv_assert(caller->evaluations > 0);
         caller->evaluations--;
+        rv_assert(caller->evaluating <= caller->evaluations);
     }
     if (e->state == EVALUATION_QUEUED)
         queue_remove(e);
@@ -465,6 +488,7 @@ enum rv_err evaluation_take(struct rv_scheduler *s, struct evaluation *e, struct
             evaluation_restart(e);
         return RV_OK;
     }
+    rv_assert(e->state == EVALUATION_OVER);
     *ret_verdict = e->verdict;
     *ret_plan = *e->plan;
     if (e->asker.caller != NULL)

@@ -16,6 +16,7 @@
 
 void pending_append(struct pending_list *list, struct pending *pending)
 {
+    rv_assert((list->first == NULL) == (list->last == NULL));
     RV_LIST_APPEND(list, pending, next, prev);
 }
 
@@ -27,6 +28,7 @@ static bool came_before(const struct rv_call *call, const struct rv_call *other)
 
 void pending_insert(struct pending_list *list, struct pending *pending)
 {
+    rv_assert((list->first == NULL) == (list->last == NULL));
     struct pending *after = list->first;
     while (after != NULL && !came_before(pending->call, after->call))
         after = after->next;
@@ -44,11 +46,14 @@ void pending_insert(struct pending_list *list, struct pending *pending)
 
 void pending_unlink(struct pending_list *list, struct pending *pending)
 {
+    rv_assert(pending->prev != NULL || list->first == pending);
+    rv_assert(pending->next != NULL || list->last == pending);
     RV_LIST_REMOVE(list, pending, next, prev);
 }
 
 void pending_merge(struct pending_list *list, struct pending_list *other)
 {
+    rv_assert(list != other);
     struct pending_list into = {NULL, NULL};
     while (list->first != NULL || other->first != NULL) {
         bool is_older = list->first == NULL || (other->first != NULL &&
@@ -64,6 +69,7 @@ void pending_merge(struct pending_list *list, struct pending_list *other)
 bool parking_carry_again(struct rv_scheduler *s, struct pending *p)
 {
     enum { TRIES_MAX = 8 };
+    rv_assert(!p->parked);
     if (++p->tries > TRIES_MAX)
         return false;
     pending_append(&s->carried, p);
@@ -101,6 +107,8 @@ static enum rv_err parked_until_trim(struct rv_scheduler *s)
 enum rv_err pending_park(struct rv_scheduler *s, struct pending *p, int64_t wait_ms)
 {
     rv_assert(!p->parked);
+    rv_assert(p->ops->unpark != NULL || p->ops->waits_for != NULL);
+    rv_assert(s->parked_until.count >= s->parked_by_serial.count);
     if (p->left)
         return RV_ERR_BUSY; /* nobody hears it */
     if (s->parked_by_serial.count >= s->options.polls_parked_max)
@@ -125,6 +133,8 @@ enum rv_err pending_park(struct rv_scheduler *s, struct pending *p, int64_t wait
 void pending_park_waiter(struct rv_scheduler *s, struct pending *p, struct rv_task_id task,
                          int64_t wait_ms)
 {
+    rv_assert(p->ops->tell != NULL);
+    rv_assert(p->ops->waits_for(p->call).value == task.value);
     struct pending_list *list = waiters_of(s, task);
     enum rv_err err = RV_OK;
     if (list == NULL) {
@@ -154,6 +164,7 @@ void pending_unpark(struct rv_scheduler *s, struct pending *p)
 {
     if (!p->parked)
         return;
+    rv_assert(rv_map_find(&s->parked_by_serial, p->call->serial, 0) != NULL);
     p->parked = false;
     rv_map_remove(&s->parked_by_serial, p->call->serial, 0);
     if (p->ops->unpark != NULL) {
@@ -176,6 +187,8 @@ void pending_finish(struct rv_scheduler *s, struct pending *p, enum rv_err err,
     struct rv_call *call = p->call;
     pending_unpark(s, p);
     evaluations_drop_of(s, p);
+    rv_assert(!p->aside);
+    rv_assert(p->evaluations == 0);
     if (err != RV_OK && p->ops->refuse != NULL && p->ops->refuse(s, p, err, message)) {
         err = RV_OK;
         message = RV_STR_NONE;
@@ -193,6 +206,8 @@ void pending_finish(struct rv_scheduler *s, struct pending *p, enum rv_err err,
 
 void parking_finished_add(struct rv_scheduler *s, struct rv_call *call)
 {
+    rv_assert(call->finish != NULL);
+    rv_assert((s->finished == NULL) == (s->finished_last == NULL));
     call->next = NULL;
     if (s->finished_last != NULL)
         s->finished_last->next = call;
@@ -219,6 +234,7 @@ void parking_finished_flush(struct rv_scheduler *s)
 /* It is answered with what there is. */
 static void parked_end(struct rv_scheduler *s, struct pending *p)
 {
+    rv_assert(p->parked);
     if (p->plain)
         pending_read_again(s, p);
     else
@@ -288,6 +304,7 @@ bool parking_read_is_large(const struct rv_task *task)
 void pending_read_again(struct rv_scheduler *s, struct pending *p)
 {
     pending_unpark(s, p);
+    rv_assert(!p->parked);
     p->plain = false;
     p->waited = true;
     pending_append(&s->carried, p);
@@ -322,6 +339,7 @@ void parking_waiters_tell(struct rv_scheduler *s, struct work *work)
     struct pending *next;
     for (struct pending *p = list ? list->first : NULL; p != NULL; p = next) {
         next = p->next;
+        rv_assert(p->parked);
         p->ops->tell(s, p, work);
     }
 }

@@ -3,6 +3,8 @@
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/state.h"
 
+#include "base/assert.h"
+
 struct rv_record_change *batch_record(struct rv_scheduler *s)
 {
     struct batch *batch = &s->batch;
@@ -16,6 +18,7 @@ struct rv_record_change *batch_record(struct rv_scheduler *s)
         batch->records = grown;
         batch->records_room = room;
     }
+    rv_assert(batch->records_count < batch->records_room);
     return &batch->records[batch->records_count++];
 }
 

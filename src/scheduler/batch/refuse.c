@@ -1,12 +1,14 @@
 #include "scheduler/batch/refuse.h"
 
 #include "base/arena.h"
+#include "base/assert.h"
 #include "scheduler/call.h"
 
 #include <stdarg.h>
 
 enum rv_err call_refuse(struct rv_call *call, enum rv_err err, struct rv_str message)
 {
+    rv_assert(err != RV_OK);
     call->err = err;
     call->message = message;
     return RV_OK;

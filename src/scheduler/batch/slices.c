@@ -8,6 +8,8 @@
 #include "scheduler/batch/work.h"
 #include "scheduler/batch/workflows.h"
 
+#include "base/assert.h"
+
 enum {
     PLACES_MAX = 64,
     PLACES_OF_ONE_MAX = 16,
@@ -64,6 +66,8 @@ static struct evaluation *queued_next(const struct rv_scheduler *s)
 /* The rows of its task as they are now, on its own arena. */
 static enum rv_err rows_load(struct rv_scheduler *s, struct evaluation *e)
 {
+    rv_assert(s->batch.arena != &e->arena);
+    rv_assert(e->state == EVALUATION_QUEUED);
     struct rv_arena *arena = s->batch.arena;
     s->batch.arena = &e->arena;
     e->work = (struct work){.id = e->task};
@@ -92,6 +96,8 @@ static enum rv_err view_ready(struct rv_scheduler *s, struct evaluation *e)
 
 static enum rv_err rows_more(struct rv_scheduler *s, struct evaluation *e)
 {
+    rv_assert(e->state == EVALUATION_NEEDS);
+    rv_assert(e->work.task != NULL);
     struct rv_arena *arena = s->batch.arena;
     const struct rv_task *task;
     enum rv_err err = s->store->ops->load_tasks(s->store, arena, RV_COLUMNS_PLAIN, &e->task, 1,
@@ -128,6 +134,8 @@ static size_t placed_bytes(const struct rv_scheduler *s)
 /* It gets a place. What has no task any more, or one that cannot be read, is for who asks. */
 static enum rv_err place_take(struct rv_scheduler *s, struct evaluation *e)
 {
+    rv_assert(e->state == EVALUATION_QUEUED);
+    rv_assert(s->evaluations.placed_count < PLACES_MAX);
     rv_arena_init(&e->arena, 0);
     e->command.now = s->batch.now;
     enum rv_err err = rows_load(s, e);
@@ -198,6 +206,8 @@ static void run_decision(void *self)
 static void fiber_take(struct evaluation *e)
 {
     struct evaluations *all = &e->s->evaluations;
+    rv_assert(e->fiber == NULL);
+    rv_assert(all->idle_count <= EVALUATIONS_PAUSED_MAX);
     if (all->idle_count > 0)
         e->fiber = all->idle[--all->idle_count];
     else if (e->s->options.fibers != NULL)
@@ -218,6 +228,8 @@ static void verdict_given(struct evaluation *e)
 static int64_t slice_run(struct rv_scheduler *s, struct evaluation *e, int64_t slice)
 {
     const struct rv_fiber_ops *fibers = s->options.fibers;
+    rv_assert(e->state == EVALUATION_READY || e->state == EVALUATION_PAUSED);
+    rv_assert(slice > 0);
     bool begins = e->state == EVALUATION_READY;
     bool done = true;
     e->lent = slice;
@@ -232,6 +244,7 @@ static int64_t slice_run(struct rv_scheduler *s, struct evaluation *e, int64_t s
         else
             run_decision(e);
     } else {
+        rv_assert(e->fiber != NULL);
         done = fibers->go_on(e->fiber);
     }
     int64_t used = e->lent - e->pace.left;
@@ -240,6 +253,8 @@ static int64_t slice_run(struct rv_scheduler *s, struct evaluation *e, int64_t s
     e->debtor->paused += begins && !done;
     s->evaluations.paused_count -= !begins && done;
     e->debtor->paused -= !begins && done;
+    rv_assert(s->evaluations.paused_count <= EVALUATIONS_PAUSED_MAX);
+    rv_assert(e->debtor->paused <= PAUSED_OF_ONE_MAX);
     e->state = EVALUATION_PAUSED;
     if (done) {
         evaluation_fiber_back(e);
@@ -300,6 +315,8 @@ void evaluations_run(struct rv_scheduler *s, int64_t batch_us)
 static bool can_go_on(const struct rv_scheduler *s)
 {
     const struct evaluations *all = &s->evaluations;
+    rv_assert(all->over_count <= all->placed_count);
+    rv_assert(all->paused_count <= all->placed_count);
     bool finds = false;
     for (const struct debtor *debtor = all->debtors; debtor != NULL; debtor = debtor->next)
         finds = finds || (debtor->first != NULL && debtor->placed < PLACES_OF_ONE_MAX);

@@ -48,6 +48,8 @@ bool attempt_ended_now(const struct work_step *step, uint32_t number)
 
 static enum rv_err work_add(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work)
 {
+    rv_assert(id.value != 0);
+    rv_assert(work_find(s, id) == NULL);
     struct work *work = RV_NEW(s->batch.arena, struct work);
     if (work == NULL)
         return RV_ERR_MEMORY;
@@ -65,6 +67,7 @@ static enum rv_err work_add(struct rv_scheduler *s, struct rv_task_id id, struct
 static enum rv_err work_step_add(struct rv_scheduler *s, struct work *work,
                                  const struct rv_step *row)
 {
+    rv_assert(work->steps_count <= work->steps_room);
     if (!RV_ARRAY_ROOM_ON(s->batch.arena, work->steps, work->steps_count, work->steps_room))
         return RV_ERR_MEMORY;
     work->steps[work->steps_count++] = (struct work_step){.row = row,
@@ -92,6 +95,8 @@ const struct rv_step *work_step(const struct work *work, uint32_t number)
 static enum rv_err work_attach(struct rv_scheduler *s, struct work *work,
                                const struct rv_task *task)
 {
+    rv_assert(work->task == NULL);
+    rv_assert(!work->changed);
     work->task = work->stored = task;
     if (task == NULL)
         return RV_OK;
@@ -224,6 +229,7 @@ static enum rv_err work_chain_load(struct rv_scheduler *s, struct work *work, ui
 static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
                                    const struct rv_plan *plan)
 {
+    rv_assert(!work->too_large);
     size_t count = plan->more_count + 1;
     if (count == 1)
         return work_chain_load(s, work, plan->wanted, plan->chain);
@@ -249,6 +255,8 @@ static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
 static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_task_id *wanted,
                                   size_t count)
 {
+    rv_assert(count > 0);
+    rv_assert(count <= RV_PIECE_TASKS);
     struct work *end = s->batch.works;
     const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, count);
     if (tasks == NULL)
@@ -287,6 +295,7 @@ enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, 
         struct rv_task_id id = ids[i].task;
         if (id.value != 0 && work_find(s, id) == NULL && !is_among(id, wanted, fresh))
             wanted[fresh++] = id;
+        rv_assert(fresh <= share_piece(s));
         if (fresh == 0 || (fresh < share_piece(s) && i + 1 < count))
             continue;
         err = prefetch_piece(s, wanted, fresh);
@@ -311,6 +320,7 @@ static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
     enum rv_err err = work_step_add(s, work, planned->row);
     if (err != RV_OK)
         return err;
+    rv_assert(work->steps_count > 0);
     struct work_step *step = &work->steps[work->steps_count - 1];
     step->dirty = true;
     step->stored = NULL;
@@ -341,6 +351,7 @@ static enum rv_err adopt_history(struct rv_scheduler *s, struct work *work,
     }
     if (!RV_ARRAY_ROOM_ON(s->batch.arena, work->history, work->history_count, work->history_room))
         return RV_ERR_MEMORY;
+    rv_assert(work->history_count < work->history_room);
     struct rv_history_row *line = &work->history[work->history_count++];
     *line = *row;
     line->number = last.number + 1;
@@ -365,6 +376,7 @@ static void adopt_closed(struct work *work, const struct rv_plan *plan)
     for (size_t i = 0; i < work->alerts_count; i++)
         if (!is_over(plan, &work->alerts[i]))
             work->alerts[kept++] = work->alerts[i];
+    rv_assert(kept <= work->alerts_count);
     work->alerts_count = kept;
 }
 
@@ -375,6 +387,8 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
     struct rv_task *task = RV_NEW(arena, struct rv_task);
     if (task == NULL)
         return RV_ERR_MEMORY;
+    rv_assert(plan->changed || plan->history != NULL);
+    rv_assert(plan->task.id.value == work->id.value);
     *task = plan->task;
     task->revision = work->revision_before + 1; /* however many commands the batch decides */
     if (task->ended_at != 0 && (work->task == NULL || work->task->ended_at == 0))
@@ -539,6 +553,8 @@ static enum rv_err work_wait(struct rv_scheduler *s, struct work *work,
                              const struct rv_command *command, const struct asker *asker,
                              int64_t used)
 {
+    rv_assert(asker != NULL);
+    rv_assert(work->workflow != NULL);
     work->waits = true;
     return s->draining ? RV_OK : evaluation_new(s, asker, work, command, used);
 }
@@ -550,11 +566,13 @@ static enum rv_verdict work_turn(struct rv_scheduler *s, const struct work *work
                                  const struct asker *asker, struct rv_plan *plan, int64_t *ret_used)
 {
     int64_t allowance = asker != NULL ? accounts_allowance(s, work->workflow->row.id) : INT64_MAX;
+    rv_assert(allowance > 0);
     struct rv_pace pace = {.left = allowance, .pause = turn_over};
     command->pace = &pace;
     enum rv_verdict verdict = rv_decide(view, command, s->batch.arena, plan);
     command->pace = NULL;
     *ret_used = allowance - pace.left;
+    rv_assert(asker != NULL || verdict != RV_GIVEN_UP);
     if (work->workflow != NULL)
         accounts_decided(s, work->workflow->row.id, work->id, *ret_used);
     return verdict;
@@ -599,6 +617,7 @@ static enum rv_err work_evaluated(struct rv_scheduler *s, struct work *work,
 static enum rv_err decide(struct rv_scheduler *s, struct work *work, struct rv_command *command,
                           const struct asker *asker, struct rv_plan *ret_plan)
 {
+    rv_assert(!work->dropped);
     command->now = s->batch.now;
     command->memory_max = s->options.decision_bytes_max;
     if (command->arrived_at == 0 || command->arrived_at > s->batch.now)
@@ -652,6 +671,7 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
 
 void work_offer(struct rv_scheduler *s, struct work *work)
 {
+    rv_assert(work->task != NULL);
     for (uint32_t i = 0; i < work->task->open_count; i++) {
         const struct rv_step *step = work_step(work, work->task->open[i]);
         if (step == NULL || !rv_step_ready(work->task, step, s->batch.now))

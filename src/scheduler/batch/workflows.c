@@ -117,6 +117,7 @@ void workflow_cache_trim(struct workflow_cache *cache)
                 oldest = entry;
         }
         rv_assert(oldest != NULL); /* there are fewer places for evaluations than that */
+        rv_assert(oldest->pins == 0);
         rv_map_remove(map, (uint64_t)oldest->row.id, 0);
         entry_free(oldest);
     }

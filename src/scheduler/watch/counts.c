@@ -2,6 +2,7 @@
  * committed, and read as a snapshot by a call like any other. */
 #include "scheduler/watch/counts.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "core/tags.h"
 #include "dispatch/kind.h"
@@ -38,6 +39,7 @@ static void step_count(struct rv_counts *counts, const struct work_step *step)
 /* It has failed on its way forward, or its undo has. */
 static bool has_failed(const struct work *work)
 {
+    rv_assert(work->task != NULL);
     enum rv_task_state before = work->state_before, now = work->task->state;
     bool forward = before == RV_TASK_PENDING || before == RV_TASK_PROCESSING;
     if (before == now)
@@ -96,6 +98,7 @@ void counts_learn(struct rv_scheduler *s, struct work *work)
     for (size_t i = 0; i < work->alerts_count; i++)
         counts->alerts[work->alerts[i].kind]++;
     counts->findings += work->epoch != 0;
+    rv_assert(work->changed);
     bool open = rv_task_state_open(work->task->state);
     if (!open && (work->was_open || work->revision_before == 0))
         counts->tasks_ended[work->task->state]++;
