@@ -650,6 +650,7 @@ static void run_answers_to_agents(struct torture *t)
     call = (struct rv_call){.kind = RV_CALL_KEY_ADD};
     call.u.key = (struct rv_call_key){.row = keys[1], .secret = RV_STR("secret")};
     answer_run(t, "key", rv_render_key_add, &call);
+    call.kind = RV_CALL_KEY_REVOKE;
     answer_run(t, "revoked", rv_render_key_revoke, &call);
     static struct rv_agent_count agents[ROWS];
     struct rv_counts counts = {.attempts_begun = 7};
