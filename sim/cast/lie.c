@@ -1,14 +1,17 @@
 #include "sim/cast/lie.h"
 
+#include "base/assert.h"
+#include "base/id.h"
 #include "base/limits.h"
 #include "json/json.h"
+#include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/history.h"
 #include "sim/world/world.h"
 
 #include <stdio.h>
 
-enum { GARBAGE = 9, NESTING = 200 };
+enum { GARBAGE = 9, NESTING = 200, GUESSES = 200, COUNTER_BITS = 13, MADE_AT_BITS = 21 };
 
 static const char *const garbage[GARBAGE] = {
     "",
@@ -39,11 +42,30 @@ static void write_reply(struct rv_buf *body, const char *step, const char *token
                   step, token);
 }
 
+/* For tasks that do not exist, some of which may begin in the batch that looks for them: the first
+ * of each of the next milliseconds, at the server that made the step's task. */
+static void write_guesses(struct world *w, struct rv_buf *body, const char *step)
+{
+    struct rv_step_id held;
+    char text[RV_STEP_TEXT_BYTES];
+    uint64_t token = fault_roll(w, UINT64_MAX); /* nobody's: there are older tasks among them */
+    enum rv_err err = rv_step_parse(rv_str_of(step), &held);
+    rv_assert(err == RV_OK);
+    int64_t instance = held.task.value & ((INT64_C(1) << MADE_AT_BITS) - (1 << COUNTER_BITS));
+    rv_buf_lit(body, "{\"replies\":[");
+    for (int64_t i = 0; i < GUESSES; i++) {
+        struct rv_step_id guess = {{rv_id_from(database_wall(w) + i).value | instance}, 1};
+        rv_buf_printf(body, "%s{\"step\":\"%s\",\"token\":\"%016llx\",\"output\":{}}",
+                      i > 0 ? "," : "", rv_step_text(guess, text).at, (unsigned long long)token);
+    }
+    rv_buf_lit(body, "]}");
+}
+
 void lie_write(struct world *w, struct rv_buf *body, const char *step, const char *token,
                const char *other_step)
 {
     char made_up[32];
-    switch (fault_roll(w, 5)) {
+    switch (fault_roll(w, 6)) {
     case 0: /* for the step in hand, with a token that nobody gave out */
         snprintf(made_up, sizeof made_up, "%016llx", (unsigned long long)fault_roll(w, UINT64_MAX));
         write_reply(body, step, made_up);
@@ -56,6 +78,9 @@ void lie_write(struct world *w, struct rv_buf *body, const char *step, const cha
         write_reply(body, made_up, token);
         return;
     case 3:
+        write_guesses(w, body, step);
+        return;
+    case 4:
         write_nested(body, step, token);
         return;
     default:

@@ -2,6 +2,7 @@
 #include "../lib/store_faults.h"
 #include "../lib/workflow.h"
 #include "../lib/world.h"
+#include "document.h"
 #include "scheduler/counts.h"
 
 #include <setjmp.h>
@@ -561,6 +562,35 @@ static void a_task_whose_rows_break_a_rule_is_parked(void **state)
     assert_state(w, bad, "cancelled");
 }
 
+/* The ids of tasks can be guessed: the first of a millisecond is known before it is made. */
+static void a_reply_for_the_task_that_begins_in_its_batch_is_refused(void **state)
+{
+    enum { MADE_AT_BITS = 21, COUNTER_BITS = 13 };
+    struct world *w = *state;
+    world_publish(w, DOCUMENT("soon") "do:\n"
+                                      "  - a: {wait: {milliseconds: 100}}\n");
+    struct rv_task_id known = world_submit(w, "order", "{}");
+    int64_t instance = known.value & ((1 << MADE_AT_BITS) - (1 << COUNTER_BITS));
+    w->now++;
+    w->mono++;
+    struct rv_assignment guess = {.step = {{rv_id_from(w->now).value | instance}, 1}, .token = 1};
+    struct rv_call *calls[] = {reply_call(w, guess), submit_call(w, 2)};
+    for (int i = 0; i < 2; i++)
+        calls[1]->u.submit.items[i].name = RV_STR("soon");
+    run_batch(w, calls, 2);
+    assert_true(world_finished(calls[0]) && world_finished(calls[1]));
+    assert_int_equal(calls[0]->u.replies.items[0].status, 409);
+    const struct rv_submission *items = calls[1]->u.submit.items;
+    assert_int_equal(items[0].task.value, guess.step.task.value);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(items[i].err, RV_OK);
+        assert_state(w, items[i].task, "processing");
+    }
+    world_pass(w, 150); /* its timer is not forgotten */
+    for (int i = 0; i < 2; i++)
+        assert_state(w, items[i].task, "processed");
+}
+
 /* Nothing new is begun on a store whose files are displaced; what is under way goes on. */
 static void files_that_are_displaced_refuse_new_work(void **state)
 {
@@ -595,6 +625,7 @@ int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
     const struct CMUnitTest tests[] = {
+        SCENARIO(a_reply_for_the_task_that_begins_in_its_batch_is_refused),
         SCENARIO(a_ready_step_survives_a_refused_cancel),
         SCENARIO(a_new_boot_counts_though_its_first_poll_was_refused),
         SCENARIO(a_process_that_looks_gone_still_confirms),

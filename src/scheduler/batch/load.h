@@ -16,7 +16,7 @@ struct workflow_entry;
 
 /* The task's work in this batch, loaded when it is new; ->task NULL when there is none. */
 RV_CHECK enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work **ret_work);
-/* A work for a task that begins. */
+/* The work for a task that begins; no row has its id. */
 RV_CHECK enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id,
                               struct workflow_entry *workflow, struct work **ret_work);
 /* Loads the step into the work, which may turn out to be broken; NOT_FOUND when there is none. */

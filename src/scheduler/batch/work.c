@@ -121,10 +121,13 @@ enum rv_err work_get(struct rv_scheduler *s, struct rv_task_id id, struct work *
 enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id, struct workflow_entry *workflow,
                      struct work **ret_work)
 {
-    enum rv_err err = work_add(s, id, ret_work);
-    if (err == RV_OK)
-        (*ret_work)->workflow = workflow;
-    return err;
+    *ret_work = work_find(s, id); /* who guesses the next id has it looked for before */
+    if (*ret_work == NULL)
+        RV_TRY(work_add(s, id, ret_work));
+    rv_assert((*ret_work)->task == NULL);
+    (*ret_work)->workflow = workflow;
+    (*ret_work)->too_large = false;
+    return RV_OK;
 }
 
 /* The open steps of the works from `works` up to `end`, in one load. */
