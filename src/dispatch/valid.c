@@ -121,8 +121,3 @@ const char *dispatch_broken(const struct agents *agents)
                ? "the count of kinds with a limit of open attempts is correct"
                : NULL;
 }
-
-bool dispatch_valid(const struct agents *agents)
-{
-    return dispatch_broken(agents) == NULL;
-}

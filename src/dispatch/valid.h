@@ -2,12 +2,9 @@
 #ifndef RV_DISPATCH_VALID_H
 #define RV_DISPATCH_VALID_H
 
-#include <stdbool.h>
-
 struct agents;
 
 /* The rule that is broken; NULL: none. O(all that is known). */
 const char *dispatch_broken(const struct agents *agents);
-bool dispatch_valid(const struct agents *agents);
 
 #endif

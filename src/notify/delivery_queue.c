@@ -82,6 +82,8 @@ static struct rv_delivery_queue_destination *destination_find(const struct rv_de
 static void destination_free(struct rv_delivery_queue *queue,
                              struct rv_delivery_queue_destination *d)
 {
+    rv_assert(d->next->prev == d);
+    rv_assert(d->prev->next == d);
     rv_map_remove(&queue->destinations, d->hash, 0);
     d->prev->next = d->next;
     d->next->prev = d->prev;
@@ -100,6 +102,7 @@ static void destinations_trim(struct rv_delivery_queue *queue, int64_t now)
     struct rv_delivery_queue_destination *d = queue->first;
     for (size_t left = queue->destinations.count; left > 0; left--) {
         struct rv_delivery_queue_destination *next = d->next;
+        rv_assert(d->sent <= d->tasks);
         if (d->tasks == 0 && !d->more && now - d->used_at >= IDLE_MS)
             destination_free(queue, d);
         d = next;
@@ -135,6 +138,7 @@ static struct rv_delivery_queue_destination *destination_get(struct rv_delivery_
         d->prev->next = d->next->prev = d;
     }
     queue->first = d;
+    rv_assert(destination_find(queue, name) == d);
     return d;
 }
 
@@ -150,6 +154,8 @@ static void sent_end(struct rv_delivery_queue *queue, struct queue_entry *e)
 {
     if (e->sent_at == 0)
         return;
+    rv_assert(e->destination->sent > 0);
+    rv_assert(queue->sent > 0);
     e->sent_at = 0;
     e->destination->sent--;
     queue->sent--;
@@ -159,6 +165,7 @@ static void sent_end(struct rv_delivery_queue *queue, struct queue_entry *e)
 static void entry_free(struct rv_delivery_queue *queue, struct queue_entry *e)
 {
     sent_end(queue, e);
+    rv_assert(e->destination->tasks > 0);
     e->destination->tasks--;
     rv_map_remove(&queue->tasks, (uint64_t)e->task.value, 0);
     free(e);
@@ -186,6 +193,7 @@ void rv_delivery_queue_done(struct rv_delivery_queue *queue)
  * back. */
 static bool entry_queue(struct rv_delivery_queue *queue, struct queue_entry *e)
 {
+    rv_assert(e->sent_at == 0);
     int64_t at = e->due_at > 0 ? e->due_at : 1;
     if (e->queued_at == at)
         return true;
@@ -225,6 +233,8 @@ static void destination_shed(struct rv_delivery_queue *queue,
 static struct queue_entry *entry_new(struct rv_delivery_queue *queue, const struct rv_delivery *row,
                                      int64_t now)
 {
+    rv_assert(row->destination.at != NULL);
+    rv_assert(entry_find(queue, row->task) == NULL);
     struct rv_delivery_queue_destination *d = destination_get(queue, row->destination, now);
     if (d == NULL)
         return NULL;
@@ -264,6 +274,8 @@ bool rv_delivery_queue_note(struct rv_delivery_queue *queue, const struct rv_del
         e = entry_new(queue, row, now);
     if (e == NULL)
         return false;
+    rv_assert(e->task.value == row->task.value);
+    rv_assert(e->destination->tasks > 0);
     e->next = row->next;
     e->last = last;
     e->failures = row->failures;
@@ -319,6 +331,7 @@ static struct queue_entry *due_take(struct rv_delivery_queue *queue,
 
 static void entry_send(struct rv_delivery_queue *queue, struct queue_entry *e, int64_t now)
 {
+    rv_assert(e->sent_at == 0);
     e->sent_at = now > 0 ? now : 1;
     e->destination->sent++;
     e->destination->used_at = now;
@@ -333,6 +346,8 @@ static bool is_expired(const struct queue_entry *e, int64_t now)
 static bool has_room(const struct rv_delivery_queue *queue,
                      const struct rv_delivery_queue_destination *d)
 {
+    rv_assert(d->window >= 1);
+    rv_assert(d->window <= RV_DELIVERY_QUEUE_WINDOW_MAX);
     unsigned window = is_failing(d) ? 1 : d->window;
     return d->sent < window && queue->sent < RV_DELIVERY_QUEUE_SENT_MAX;
 }
@@ -350,6 +365,7 @@ static size_t destination_pick(struct rv_delivery_queue *queue,
         if (!over)
             entry_send(queue, e, now);
         expired += over;
+        rv_assert(count < max);
         ret_picks[count++] = (struct rv_delivery_queue_pick){e->task, e->next, over};
     }
     return count;
@@ -376,6 +392,7 @@ size_t rv_delivery_queue_pick(struct rv_delivery_queue *queue, int64_t now,
         count += destination_pick(queue, d, now, ret_picks + count, max - count);
         d = d->next;
     }
+    rv_assert(count <= max);
     queue->turn = d->next;
     queue->next_at = INT64_MAX;
     for (size_t left = queue->destinations.count; left > 0; left--, d = d->next) {
@@ -406,6 +423,7 @@ int64_t rv_delivery_queue_next_at(const struct rv_delivery_queue *queue)
 /* From half to all of it: those who failed together do not come back together. */
 static int64_t backoff(struct rv_delivery_queue *queue, unsigned failures, int64_t most)
 {
+    rv_assert(failures > 0);
     int64_t ms = BACKOFF_MS;
     for (unsigned i = 1; i < failures && ms < most; i++)
         ms *= 2;
@@ -417,6 +435,7 @@ static int64_t backoff(struct rv_delivery_queue *queue, unsigned failures, int64
 static void destination_release(struct rv_delivery_queue *queue,
                                 struct rv_delivery_queue_destination *d, int64_t now)
 {
+    rv_assert(!is_failing(d));
     d->not_before = 0;
     d->window = WINDOW_FIRST;
     for (size_t i = 0; i < queue->tasks.room; i++) {
@@ -456,6 +475,7 @@ static bool destination_heed(struct rv_delivery_queue *queue,
     if (d->failures < UINT16_MAX)
         d->failures++;
     d->window = d->window > 1 ? d->window / 2 : 1;
+    rv_assert(d->window >= 1);
     int64_t pause = 0;
     if (is_failing(d))
         pause = backoff(queue, d->failures - FAILURES_OF_FAILING + 1, PROBE_MS_MAX);
@@ -519,6 +539,45 @@ bool rv_delivery_queue_expire(struct rv_delivery_queue *queue, struct rv_task_id
     *ret_verdict = verdict_of(e);
     ret_verdict->row.given_up = true;
     return true;
+}
+
+/* ---- what holds at any time ---- */
+
+static const char *entry_broken(const struct rv_delivery_queue *queue, const struct queue_entry *e)
+{
+    if (destination_find(queue, name_of(e->destination)) != e->destination)
+        return "the destination of each known task is in the index of destinations";
+    return entry_find(queue, e->task) != e ? "each known task is in the index under its own id"
+                                           : NULL;
+}
+
+const char *rv_delivery_queue_broken(const struct rv_delivery_queue *queue)
+{
+    size_t tasks = 0, sent = 0, on_their_way = 0;
+    const struct rv_delivery_queue_destination *d = queue->first;
+    for (size_t left = queue->destinations.count; left > 0; left--, d = d->next) {
+        tasks += d->tasks;
+        sent += d->sent;
+        if (d->next->prev != d)
+            return "the destinations form a ring";
+    }
+    if (d != queue->first)
+        return "the ring of destinations is as long as their index";
+    for (size_t i = 0; i < queue->tasks.room; i++) {
+        if (!queue->tasks.slots[i].used)
+            continue;
+        const struct queue_entry *e =
+            (const struct queue_entry *)(uintptr_t)queue->tasks.slots[i].value;
+        const char *broken = entry_broken(queue, e);
+        if (broken != NULL)
+            return broken;
+        on_their_way += e->sent_at != 0;
+    }
+    if (tasks != queue->tasks.count)
+        return "the counts of the destinations' tasks are correct";
+    return sent != queue->sent || sent != on_their_way
+               ? "the counts of messages on their way are correct"
+               : NULL;
 }
 
 /* ---- what is left in the rows ---- */

@@ -103,4 +103,7 @@ bool rv_delivery_queue_hungry(const struct rv_delivery_queue *queue, struct rv_s
 void rv_delivery_queue_read(struct rv_delivery_queue *queue, struct rv_str destination,
                             struct rv_task_id after, bool all);
 
+/* The rule that its counts, ring and indexes violate; NULL: none. Walks over all of it. */
+const char *rv_delivery_queue_broken(const struct rv_delivery_queue *queue);
+
 #endif

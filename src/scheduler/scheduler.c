@@ -178,7 +178,11 @@ void rv_scheduler_close(struct rv_scheduler *s)
 
 const char *rv_scheduler_broken(const struct rv_scheduler *s)
 {
-    return dispatch_broken(&s->agents);
+    const char *broken = dispatch_broken(&s->agents);
+    for (size_t i = 0; broken == NULL && i < DUTIES; i++)
+        if (duties[i]->broken != NULL)
+            broken = duties[i]->broken(s);
+    return broken;
 }
 
 const struct rv_enlistment *rv_scheduler_enlistment(const struct rv_scheduler *s)
@@ -725,7 +729,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     s->lost = s->batch.lost;
     evaluations_run(s, counts_clock(s) - begun_us);
 #ifdef RV_DEBUG
-    rv_assert(dispatch_valid(&s->agents));
+    rv_assert(rv_scheduler_broken(s) == NULL);
 #endif
     return place_heed(s, err);
 }

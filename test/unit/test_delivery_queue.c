@@ -68,6 +68,7 @@ static void verdict_take(struct rows *r, const struct rv_delivery_queue_verdict 
     row->given_up = verdict->row.given_up;
     r->parked += row->given_up;
     rv_delivery_queue_note(&r->queue, row, r->now);
+    assert_null(rv_delivery_queue_broken(&r->queue));
 }
 
 /* All that is to be sent now; how many were. */
@@ -224,6 +225,26 @@ static void a_pause_that_a_webhook_asks_for_is_kept(void **state)
     rv_delivery_queue_done(&r.queue);
 }
 
+static void a_count_that_is_wrong_is_found(void **state)
+{
+    (void)state;
+    static struct rows r;
+    struct rv_delivery_queue_pick picks[64];
+    rows_init(&r);
+    assert_true(rv_delivery_queue_pick(&r.queue, r.now, picks, 64) > 0);
+    assert_null(rv_delivery_queue_broken(&r.queue));
+    r.queue.sent++;
+    assert_string_equal(rv_delivery_queue_broken(&r.queue),
+                        "the counts of messages on their way are correct");
+    r.queue.sent--;
+    r.queue.destinations.count++;
+    assert_string_equal(rv_delivery_queue_broken(&r.queue),
+                        "the counts of the destinations' tasks are correct");
+    r.queue.destinations.count--;
+    assert_null(rv_delivery_queue_broken(&r.queue));
+    rv_delivery_queue_done(&r.queue);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +254,7 @@ int main(void)
         cmocka_unit_test(a_result_counts_once),
         cmocka_unit_test(what_fails_gets_fewer_at_once),
         cmocka_unit_test(a_pause_that_a_webhook_asks_for_is_kept),
+        cmocka_unit_test(a_count_that_is_wrong_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

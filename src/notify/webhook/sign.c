@@ -57,15 +57,16 @@ static const char *key_read(struct rv_str text, struct secret *secret)
     struct rv_str code = {text.at + prefix, text.len - prefix};
     if (code.len == 0 || code.len % 4 != 0 || code.len / 4 * 3 > sizeof secret->key)
         return "after " PREFIX ", a secret must consist of 16 to 64 bytes in base64, as printed by "
-                               "`openssl rand -base64 32`";
+               "`openssl rand -base64 32`";
     int bytes = EVP_DecodeBlock(secret->key, (const unsigned char *)code.at, (int)code.len);
     size_t padding = (size_t)(code.at[code.len - 1] == '=') +
                      (size_t)(code.at[code.len - 1] == '=' && code.at[code.len - 2] == '=');
     if (bytes < 0 || (size_t)bytes < KEY_BYTES_MIN + padding ||
         (size_t)bytes - padding > KEY_BYTES_MAX)
         return "after " PREFIX ", a secret must consist of 16 to 64 bytes in base64, as printed by "
-                               "`openssl rand -base64 32`";
+               "`openssl rand -base64 32`";
     secret->bytes = (size_t)bytes - padding;
+    rv_assert(secret->bytes <= KEY_BYTES_MAX);
     return NULL;
 }
 
@@ -220,13 +221,20 @@ enum rv_err rv_secrets_read(const char *path, bool make, struct rv_secrets **ret
 
 static void signature_put(const struct secret *secret, struct rv_str message, struct rv_buf *out)
 {
+    rv_assert(secret->bytes >= KEY_BYTES_MIN);
+    rv_assert(secret->bytes <= KEY_BYTES_MAX);
     unsigned char digest[DIGEST_BYTES];
     unsigned char text[DIGEST_TEXT_BYTES];
     unsigned len = 0;
     const unsigned char *made = HMAC(EVP_sha256(), secret->key, (int)secret->bytes,
                                      (const unsigned char *)message.at, message.len, digest, &len);
-    rv_assert(made != NULL && len == DIGEST_BYTES);
+    if (made == NULL) { /* it takes memory */
+        out->failed = RV_ERR_MEMORY;
+        return;
+    }
+    rv_assert(len == DIGEST_BYTES);
     int written = EVP_EncodeBlock(text, digest, DIGEST_BYTES);
+    rv_assert(written == DIGEST_TEXT_BYTES - 1);
     rv_buf_lit(out, "v1,");
     rv_buf_add(out, text, (size_t)written);
 }
@@ -239,6 +247,8 @@ bool rv_secrets_sign(const struct rv_secrets *secrets, struct rv_str destination
     rv_buf_init(&message, id.len + body.len + 64);
     rv_buf_printf(&message, "%.*s.%lld.", RV_STR_FMT(id), (long long)timestamp_s);
     rv_buf_add_str(&message, body);
+    rv_assert(secrets->count > 0);
+    rv_assert(secrets->count <= RV_SECRETS_MAX);
     bool own = false; /* one that is meant for it counts alone */
     for (size_t i = 0; i < secrets->count; i++)
         own = own || (secrets->secrets[i].destination != NULL &&

@@ -109,6 +109,7 @@ static struct rv_str why_of(enum rv_err err)
 /* It has not left. */
 static void unsent_end(struct sending *sending, enum rv_err err)
 {
+    rv_assert(err != RV_OK);
     struct rv_notice_result result = {.task = sending->notice->task,
                                       .number = sending->notice->number,
                                       .unsent = err != RV_ERR_REFUSED,

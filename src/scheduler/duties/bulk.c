@@ -209,6 +209,7 @@ static enum rv_err walk_page(struct rv_scheduler *s)
     enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
                                                   RV_STR(RV_RECORD_SELECTION), RV_STR_NONE, after,
                                                   RV_PAGE_ROWS_MAX, rows, &count);
+    rv_assert(count <= RV_PAGE_ROWS_MAX);
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         struct rv_selection row;
         err = rv_selection_read(s->batch.arena, &rows[i], &row);
@@ -261,6 +262,8 @@ static void outcome_learn(struct bulk *bulk, const struct rv_record *record)
     const uint64_t *place = rv_map_find(&bulk->places, (uint64_t)row.task.value, 0);
     if (place == NULL || bulk->marks[*place] == MARK_OVER)
         return;
+    rv_assert(*place < bulk->ids_count);
+    rv_assert(bulk->left > 0);
     bulk->marks[*place] = MARK_OVER;
     bulk->row.outcomes[row.outcome]++;
     bulk->left--;
@@ -279,6 +282,7 @@ static enum rv_err bulk_read(struct rv_scheduler *s, struct bulk *bulk)
     enum rv_err err = s->store->ops->list_records(
         s->store, s->batch.arena, tasks ? RV_STR(RV_RECORD_SELECTED) : RV_STR(RV_RECORD_OUTCOME),
         rv_bulk_outcome_prefix(bulk->row.id, NULL, prefix), after, RV_PAGE_ROWS_MAX, rows, &count);
+    rv_assert(count <= RV_PAGE_ROWS_MAX);
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         if (tasks)
             err = tasks_learn(bulk, rows[i].value);
@@ -321,6 +325,7 @@ static enum rv_err remove_piece(struct rv_scheduler *s)
                                                       REMOVED_MAX, rows, &count);
         if (err != RV_OK)
             return err;
+        rv_assert(count <= REMOVED_MAX);
         for (size_t i = 0; i < count; i++) {
             struct rv_record_change *change = batch_record(s);
             if (change == NULL)
@@ -421,6 +426,15 @@ static enum rv_err command_decide(struct rv_scheduler *s, const struct bulk *bul
     return operate_work(s, &operate, rv_prng_next(&s->prng), work, &asker, ret_plan);
 }
 
+/* In this batch; its mark comes with the commit. */
+static bool is_decided(const struct rv_scheduler *s, const struct bulk *bulk, size_t place)
+{
+    for (size_t i = 0; i < s->bulks->items_count; i++)
+        if (s->bulks->items[i].bulk == bulk && s->bulks->items[i].place == place)
+            return true;
+    return false;
+}
+
 /* *ret_given false: another bulk command comes first to the task in this batch, or it becomes an
  * evaluation. */
 static enum rv_err item_decide(struct rv_scheduler *s, struct bulk *bulk, size_t place,
@@ -429,6 +443,9 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct bulk *bulk, size_t
     struct work *work;
     struct bulk_item item = {.bulk = bulk, .place = place, .outcome = RV_BULK_DONE};
     struct rv_str message = RV_STR_NONE;
+    rv_assert(place < bulk->ids_count);
+    rv_assert(bulk->marks[place] != MARK_OVER);
+    rv_assert(!is_decided(s, bulk, place));
     enum rv_err err = work_get(s, bulk->ids[place], &work);
     if (err != RV_OK)
         return err;
@@ -452,6 +469,7 @@ static enum rv_err item_decide(struct rv_scheduler *s, struct bulk *bulk, size_t
         message = plan->err != RV_OK ? plan->message : RV_STR_NONE;
     }
     err = outcome_put(s, bulk, work, &item, message);
+    rv_assert(s->bulks->items_count < COMMANDS_MAX);
     s->bulks->items[s->bulks->items_count++] = item;
     return err;
 }
@@ -469,6 +487,7 @@ static enum rv_err numbers_put(struct rv_scheduler *s, struct bulk *bulk)
     rv_buf_done(&value);
     if (err != RV_OK)
         return err;
+    rv_assert(s->batch.records_count > 0);
     bulk->told_in = s->batch.turn;
     bulk->records[0] = s->batch.records_count - 1;
     return RV_OK;
@@ -494,6 +513,7 @@ static enum rv_err bulk_end(struct rv_scheduler *s, struct bulk *bulk)
     err = selection_put(s, &ended, s->supervisor.epoch);
     if (err != RV_OK)
         return err;
+    rv_assert(s->batch.records_count > 0);
     bulk->ends_in = s->batch.turn;
     bulk->records[1] = s->batch.records_count - 1;
     return RV_OK;
@@ -512,6 +532,7 @@ static enum rv_err bulk_take(struct rv_scheduler *s, struct bulk *bulk)
 {
     uint64_t places[COMMANDS_MAX];
     size_t count = evaluations_over(s, asker_of(bulk, 0).a, places, COMMANDS_MAX);
+    rv_assert(count <= COMMANDS_MAX);
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < count && has_room(s); i++) {
         bool given;
@@ -530,7 +551,8 @@ static enum rv_err bulk_give(struct rv_scheduler *s, struct bulk *bulk)
     for (size_t i = bulk->at; err == RV_OK && i < bulk->ids_count; i++) {
         bool given;
         struct asker asker = asker_of(bulk, i);
-        if (bulk->marks[i] == MARK_OVER || evaluation_find(s, &asker) != NULL)
+        if (bulk->marks[i] == MARK_OVER || evaluation_find(s, &asker) != NULL ||
+            is_decided(s, bulk, i))
             continue;
         if (!has_room(s) || evaluations_full(s) || !rv_bucket_take(&bulk->bucket, s->batch.now))
             break;
@@ -622,6 +644,7 @@ void bulk_told(struct rv_scheduler *s, struct rv_call_bulk *bulk)
 
 static bool record_written(struct rv_scheduler *s, size_t record)
 {
+    rv_assert(record < s->batch.records_count);
     bool written = s->batch.taskless == RV_OK && s->batch.records[record].outcome == RV_OK;
     if (s->batch.taskless == RV_OK && s->batch.records[record].outcome == RV_ERR_DEPOSED)
         rv_supervisor_unclaim(&s->supervisor);
@@ -634,6 +657,7 @@ static void item_act(struct rv_scheduler *s, const struct bulk_item *item)
     bool written = item->work != NULL ? !item->work->dropped : record_written(s, item->record);
     s->more_due = true; /* its numbers are to be told, or it is to be decided again */
     if (written) {
+        rv_assert(bulk->left > 0);
         bulk->marks[item->place] = MARK_OVER;
         bulk->row.outcomes[item->outcome]++;
         bulk->left--;
@@ -678,6 +702,32 @@ static int64_t bulks_next_at(const struct rv_scheduler *s)
     return at;
 }
 
+/* What came of its commands, as marks and as numbers. */
+static const char *bulk_broken(const struct bulk *bulk)
+{
+    size_t open = 0, over = 0;
+    for (size_t i = 0; i < bulk->ids_count; i++)
+        open += bulk->marks[i] != MARK_OVER;
+    for (unsigned i = 0; i < RV_BULK_COUNT; i++)
+        over += bulk->row.outcomes[i];
+    if (bulk->ids_count > bulk->row.tasks || bulk->at > bulk->ids_count)
+        return "a bulk command has no more tasks than its selection";
+    if (bulk->read != READ_TASKS && bulk->left != open)
+        return "the count of tasks without an outcome is correct";
+    return bulk->read != READ_TASKS && open + over != bulk->ids_count
+               ? "each task of a bulk command has one outcome"
+               : NULL;
+}
+
+static const char *bulks_broken(const struct rv_scheduler *s)
+{
+    const char *broken = NULL;
+    for (const struct bulk *bulk = s->bulks->first; broken == NULL && bulk != NULL;
+         bulk = bulk->next)
+        broken = bulk_broken(bulk);
+    return broken;
+}
+
 static enum rv_err bulks_open(struct rv_scheduler *s)
 {
     s->bulks = calloc(1, sizeof *s->bulks);
@@ -697,4 +747,5 @@ const struct duty bulk_duty = {.open = bulks_open,
                                .act = bulks_act,
                                .next_at = bulks_next_at,
                                .forget = bulks_forget,
+                               .broken = bulks_broken,
                                .close = bulks_close};

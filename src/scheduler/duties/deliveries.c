@@ -113,6 +113,7 @@ static void absence_excuse(const struct rv_scheduler *s, struct rv_delivery *row
 static enum rv_err walk_note(struct rv_scheduler *s, struct rv_delivery *rows, size_t count)
 {
     struct deliveries *d = s->deliveries;
+    rv_assert(count > 0);
     for (size_t i = 0; i < count; i++) {
         absence_excuse(s, &rows[i]);
         if (rv_delivery_queue_see(&d->queue, &rows[i], s->batch.now))
@@ -147,6 +148,7 @@ static enum rv_err hungry_feed(struct rv_scheduler *s, struct rv_str destination
     enum rv_err err = rows_read(s, destination, after, &rows, &count);
     if (err != RV_OK)
         return err;
+    rv_assert(count <= WALK_ROWS);
     bool room = true;
     for (; i < count && room && rv_str_eq(rows[i].destination, destination); i++) {
         absence_excuse(s, &rows[i]);
@@ -188,6 +190,7 @@ static enum rv_err walk(struct rv_scheduler *s)
 static void queue_begin(struct rv_scheduler *s)
 {
     struct deliveries *d = s->deliveries;
+    rv_assert(s->supervisor.epoch != 0);
     rv_delivery_queue_done(&d->queue);
     rv_delivery_queue_init(&d->queue, rv_prng_next(&s->prng), s->options.hash_key);
     place_clear(d);
@@ -368,6 +371,7 @@ static enum rv_err deliveries_plan(struct rv_scheduler *s)
     if (b->picks == NULL || b->notices == NULL)
         return RV_ERR_MEMORY;
     b->picks_count = rv_delivery_queue_pick(&s->deliveries->queue, b->now, b->picks, PICKS_MAX);
+    rv_assert(b->picks_count <= PICKS_MAX);
     for (size_t i = 0; err == RV_OK && i < b->picks_count; i++)
         err = pick_take(s, &b->picks[i], &b->notices[i]);
     return err;
@@ -453,6 +457,7 @@ static void retry_act(struct rv_scheduler *s, struct pending *p)
 {
     pending_unlink(&s->batch.calls, p);
     bool wanted = p->number != 0;
+    rv_assert(p->number <= s->batch.deliveries_count);
     enum rv_err outcome = !wanted                      ? RV_OK
                           : s->batch.taskless != RV_OK ? s->batch.taskless
                                                        : s->batch.deliveries[p->number - 1].outcome;
@@ -558,6 +563,11 @@ static int64_t deliveries_next_at(const struct rv_scheduler *s)
     return at < s->deliveries->walk_at ? at : s->deliveries->walk_at;
 }
 
+static const char *deliveries_broken(const struct rv_scheduler *s)
+{
+    return rv_delivery_queue_broken(&s->deliveries->queue);
+}
+
 static size_t delivered_commands(const struct rv_call *call)
 {
     return call->u.delivered.count;
@@ -582,4 +592,5 @@ const struct duty deliveries_duty = {.open = deliveries_open,
                                      .fail = deliveries_fail,
                                      .next_at = deliveries_next_at,
                                      .forget = deliveries_forget,
+                                     .broken = deliveries_broken,
                                      .close = deliveries_close};

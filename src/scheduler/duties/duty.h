@@ -29,6 +29,9 @@ struct duty {
     int64_t (*next_at)(const struct rv_scheduler *s);
     /* The store has lost some of what it had: what is remembered may never have been. */
     void (*forget)(struct rv_scheduler *s);
+    /* The rule that what it remembers violates; NULL: none. Asked after each batch of a debug build
+     * and in the simulator. */
+    const char *(*broken)(const struct rv_scheduler *s);
     void (*close)(struct rv_scheduler *s);
 };
 

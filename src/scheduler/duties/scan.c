@@ -177,7 +177,6 @@ static enum rv_err scan_load(struct rv_scheduler *s, enum share share, const str
         if (work->task != NULL && work->task->state != RV_TASK_ERROR)
             work_offer(s, work);
     }
-    rv_assert(i <= count);
     *ret_loaded = i;
     return err;
 }
