@@ -56,7 +56,8 @@ static inline void *rv_arena_cut_here(struct rv_arena *arena, size_t bytes, size
 {
     size_t room = (size_t)(arena->end - arena->next);
     size_t pad = -(uintptr_t)arena->next & (align - 1);
-    bool over = arena->bytes_max != 0 && bytes > arena->bytes_max - arena->bytes_taken;
+    bool over = arena->bytes_max != 0 &&
+                (bytes > arena->bytes_max || arena->bytes_taken > arena->bytes_max - bytes);
     if (arena->next == NULL || over || bytes > room || pad > room - bytes)
         return rv_arena_cut(arena, bytes, align);
     char *at = arena->next + pad;

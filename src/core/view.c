@@ -20,6 +20,8 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
         return "the number of a step is at most the last step number of the task";
     if ((step->direction == RV_UNDO) != (step->undoes != 0))
         return "the steps of a compensation, and no other steps, refer to the step that they undo";
+    if (step->number == task->redo && step->state != RV_STEP_PENDING)
+        return "the step that waits for an undo is pending";
     if (step->kind == RV_KIND_CALL && step->agent.at == NULL)
         return "a call has the name of its agent";
     if (step->undo_way > 1 + (uint32_t)RV_UNDO_PIVOT)

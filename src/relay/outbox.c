@@ -372,6 +372,10 @@ static struct rv_str text_of(struct rv_arena *arena, sqlite3_stmt *statement, in
         return RV_STR_NONE;
     const char *bytes = (const char *)sqlite3_column_text(statement, column);
     size_t len = (size_t)sqlite3_column_bytes(statement, column);
+    if (bytes == NULL) { /* the text is made of what another encoding holds: that takes memory */
+        arena->refused = RV_ERR_MEMORY;
+        return RV_STR_NONE;
+    }
     /* One byte over the limit is enough to be refused. */
     return rv_arena_str(arena, (struct rv_str){bytes, len > bytes_max ? bytes_max + 1 : len});
 }

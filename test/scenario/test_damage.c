@@ -405,6 +405,30 @@ static void what_cannot_be_read_is_parked_until_it_is_mended(void **state)
     world_close(w);
 }
 
+/* The step that a resubmission with another input lets wait for an undo: the row of the task names
+ * one that is over. */
+static void a_step_that_waits_for_an_undo_and_is_over_is_found(void **state)
+{
+    static const enum rv_command_kind verbs[] = {RV_COMMAND_CANCEL, RV_COMMAND_UNDO};
+    struct world *w = *state;
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        file_remove(store.path);
+        file_copy(store.base, store.path);
+        edit_task("task SET redo = 1", "id", UNDONE);
+        open_at(w, store.now + 10, false);
+        (void)world_operate(w, verbs[i], store.tasks[UNDONE]);
+        for (int loops = 0; loops < 5; loops++) {
+            agent_turn(w, "payment");
+            agent_turn(w, "inventory");
+            world_pass(w, 5000); /* the compensation waits for the end of the attempt */
+        }
+        assert_state(w, store.tasks[UNDONE], "error");
+        assert_int_equal(world_count_alerts(w, store.tasks[UNDONE], RV_ALERT_UNREADABLE), 1);
+        lists_read(w, store.tasks[UNDONE]);
+        world_close(w);
+    }
+}
+
 /* What is damaged is the step at which the task stands, not the one of which the reply tells. */
 static void a_late_done_is_kept_beside_a_damaged_step(void **state)
 {
@@ -558,6 +582,7 @@ static void flipped_bits_are_found_or_do_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_step_that_waits_for_an_undo_and_is_over_is_found),
         cmocka_unit_test(a_late_done_is_kept_beside_a_damaged_step),
         cmocka_unit_test(a_damaged_step_blocks_no_other_reply),
         cmocka_unit_test(wrong_values_hit_one_task_alone),

@@ -39,6 +39,18 @@ static void cap_holds_and_is_told(void **state)
     rv_arena_done(&arena);
 }
 
+static void a_cap_below_what_is_taken_holds(void **state)
+{
+    (void)state;
+    struct rv_arena arena;
+    rv_arena_init(&arena, 0);
+    assert_non_null(rv_arena_take(&arena, 600));
+    arena.bytes_max = 100;
+    assert_null(rv_arena_take(&arena, 1));
+    assert_int_equal(arena.refused, RV_ERR_LIMIT);
+    rv_arena_done(&arena);
+}
+
 static void release_gives_back_what_came_after_the_mark(void **state)
 {
     (void)state;
@@ -62,6 +74,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(takes_are_aligned_and_apart),
         cmocka_unit_test(cap_holds_and_is_told),
+        cmocka_unit_test(a_cap_below_what_is_taken_holds),
         cmocka_unit_test(release_gives_back_what_came_after_the_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,8 @@ enum rv_err cures_find(const struct query *q, const struct rv_task *task,
     found = true;
     while (err == RV_OK && verdict == RV_NEED_STEP && found) {
         struct rv_cures_want want;
+        if (rv_view_broken(task, view.steps, view.steps_count) != NULL)
+            view.definition = NULL; /* as in a batch: the rows may say anything (work_check) */
         verdict = rv_cures(&view, q->now, q->scratch, ret_cures, ret_count, &want);
         if (verdict == RV_NEED_STEP)
             err = want_join(q, newer, &want, &view, rows, &found);

@@ -168,6 +168,7 @@ static enum rv_err explain_steps(const struct query *q, struct rv_call_explain *
     if (err != RV_OK)
         return err;
     out->steps = RV_NEW_ARRAY(arena, struct rv_explained, RV_OPEN_STEPS_MAX);
+    out->steps_count = 0;
     if (out->steps == NULL)
         return RV_ERR_MEMORY;
     const struct rv_step *there[RV_OPEN_STEPS_MAX];

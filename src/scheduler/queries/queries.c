@@ -74,7 +74,7 @@ static enum rv_err query_key(const struct query *q, struct rv_call_list *list,
     enum rv_err err = q->store->ops->find_keys(q->store, arena, &list->key, 1, &row);
     if (err == RV_OK && row.task.value != 0)
         err = q->store->ops->load_tasks(q->store, arena, RV_COLUMNS_ERRORS, &row.task, 1, &task);
-    rv_assert(list->count < list->limit);
+    list->count = 0;
     if (err == RV_OK && task != NULL)
         list->tasks[list->count++] = *task;
     return err;
@@ -183,6 +183,7 @@ enum rv_err query_agents_show(const struct query *q, struct rv_arena *arena,
     }
     out->kinds = RV_NEW_ARRAY(arena, struct rv_agent_kind_row, kinds + 1);
     out->instances = RV_NEW_ARRAY(arena, struct rv_agent_row, instances + 1);
+    out->kinds_count = out->instances_count = 0;
     if (out->kinds == NULL || out->instances == NULL)
         return RV_ERR_MEMORY;
     for (struct agent_kind *k = q->agents->kinds; k != NULL; k = k->next) {
@@ -326,8 +327,8 @@ static enum rv_err query_workflow(const struct query *q, struct rv_call *call)
     if (err != RV_OK)
         return err;
     if (row != NULL) {
-        rv_assert(list->count < list->limit);
-        list->workflows[list->count++] = *row;
+        list->count = 1;
+        list->workflows[0] = *row;
         return RV_OK;
     }
     call->err = RV_ERR_NOT_FOUND;
