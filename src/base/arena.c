@@ -108,7 +108,6 @@ static bool arena_grow(struct rv_arena *arena, size_t bytes)
         size = BLOCK_BYTES_MAX;
     if (size < bytes)
         size = bytes;
-    rv_assert(last == NULL || last->next == NULL);
     struct rv_arena_block *block = malloc(sizeof *block + RV_ARENA_ALIGN + size);
     if (block == NULL)
         return false;

@@ -48,7 +48,6 @@ int64_t rv_bucket_next_at(const struct rv_bucket *bucket, int64_t now)
     int64_t lacks = TOKEN - level_at(bucket, now);
     if (bucket->per_second == 0 || lacks <= 0)
         return now;
-    rv_assert(lacks <= TOKEN);
     int64_t rate = bucket->per_second;
     int64_t from = now > bucket->at ? now : bucket->at;
     return from + (lacks + rate - 1) / rate;

@@ -1,7 +1,7 @@
 #include "base/heap.h"
 
-#include "base/assert.h"
 #include "base/array.h"
+#include "base/assert.h"
 
 #include <stdlib.h>
 

@@ -73,7 +73,6 @@ static enum rv_verdict advance_reopen(struct draft *d, const struct rv_flow_stop
     if (!rv_str_eq(kept->agent, stop->agent) || !rv_str_eq(kept->input, stop->input))
         return undo_chain_left(d, kept->number);
     RV_TRY(draft_step(d, kept->number, &step));
-    rv_assert(step->state == RV_STEP_ERROR);
     step->failure_count = 0;
     step->round = 0;
     step->ended_at = 0;

@@ -76,7 +76,6 @@ enum rv_verdict draft_want(struct draft *d, const uint32_t *numbers, size_t coun
             return RV_UNREADABLE;
         wanted[missing++] = numbers[i];
     }
-    rv_assert(missing >= 2);
     d->plan->wanted = wanted[0];
     d->plan->more = wanted + 1;
     d->plan->more_count = missing - 1;
@@ -156,7 +155,6 @@ void draft_open_remove(struct draft *d, uint32_t number)
     for (uint32_t i = 0; i < task->open_count; i++)
         if (task->open[i] != number)
             task->open[kept++] = task->open[i];
-    rv_assert(kept <= task->open_count);
     for (uint32_t i = kept; i < task->open_count; i++)
         task->open[i] = 0;
     task->open_count = kept;

@@ -222,7 +222,6 @@ static bool member_add(struct members *members, struct rv_str member)
     for (size_t i = 0; i < members->count; i++)
         if (rv_str_eq(members->keys[i], key))
             return false;
-    rv_assert(members->count < RV_TRACESTATE_MEMBERS_MAX);
     members->keys[members->count] = key;
     members->at[members->count++] = member;
     return true;
@@ -259,6 +258,7 @@ struct rv_str rv_tracestate_read(struct rv_str given, char *text)
         members.count--;
     if (members.count == 0)
         return RV_STR_NONE;
+    rv_assert(members_bytes(&members) <= given_len); /* `text` may be where `given` is */
     size_t len = 0;
     for (size_t i = 0; i < members.count; i++) {
         if (i > 0)
@@ -267,8 +267,6 @@ struct rv_str rv_tracestate_read(struct rv_str given, char *text)
             text[len + k] = members.at[i].at[k];
         len += members.at[i].len;
     }
-    rv_assert(len <= given_len); /* `text` may be where `given` is */
-    rv_assert(len <= RV_TRACESTATE_BYTES_MAX);
     return (struct rv_str){text, len};
 }
 

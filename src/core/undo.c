@@ -473,7 +473,6 @@ static enum rv_verdict undo_one(struct draft *d, bool *ret_more)
     if (way != RV_UNDO_NOTHING && d->command->now < task->quiet_at)
         return undo_waits(d, head);
     RV_TRY(draft_step(d, head->number, &step));
-    rv_assert(step->chained);
     wait_over(d, step);
     d->undo.pops++;
     *ret_more = true;

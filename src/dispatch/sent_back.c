@@ -104,7 +104,6 @@ void kind_waiting(const struct agent_kind *kind, size_t *ret_count, int64_t *ret
         count++;
         since = (int64_t)slot->value < since ? (int64_t)slot->value : since;
     }
-    rv_assert(count >= kind->queued.count);
     *ret_count = count;
     if (ret_since != NULL)
         *ret_since = count > 0 ? since : 0;

@@ -295,7 +295,6 @@ static bool trim(struct ev *ev, const struct rv_json *in, bool left, bool right,
         from++;
     while (right && to > from && is_blank(in->u.text[to - 1]))
         to--;
-    rv_assert(from <= to);
     *ret = ev_string(in->u.text + from, to - from);
     return ev_spend(ev, (in->len - (to - from)) / 16);
 }

@@ -343,8 +343,8 @@ double value_whole_index(double len, double at)
 /* The length if there is no such item. */
 static uint32_t array_index(const struct rv_json *array, double at)
 {
-    double index = value_whole_index(array->len, at);
     rv_assert(array->type == RV_JSON_ARRAY);
+    double index = value_whole_index(array->len, at);
     return index >= 0 && index < array->len ? (uint32_t)index : array->len;
 }
 

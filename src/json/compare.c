@@ -2,6 +2,8 @@
  * tree may be shared, so a few hundred bytes on an arena can stand for 2^60 values. */
 #include "json/order_priv.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 
 enum { TEXT_BYTES_PER_FUEL = 64 };

@@ -1,5 +1,7 @@
 #include "json/order_priv.h"
 
+#include "base/assert.h"
+
 #include <stdlib.h>
 
 struct json_sort_entry rv_json_sort_entry_of(const struct rv_json_member *member)

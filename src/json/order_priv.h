@@ -2,7 +2,6 @@
 #ifndef RV_JSON_ORDER_PRIV_H
 #define RV_JSON_ORDER_PRIV_H
 
-#include "base/assert.h"
 #include "json/json.h"
 
 struct json_sort_entry {

@@ -9,6 +9,8 @@
 #include "json/order_priv.h"
 #include "json/token_priv.h"
 
+#include "base/assert.h"
+
 #include <stdlib.h>
 
 enum { STACK_FEW = 128 };

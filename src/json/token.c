@@ -1,5 +1,6 @@
 #include "json/token_priv.h"
 
+#include "base/assert.h"
 #include "base/utf8.h"
 
 const char *rv_json_fail(struct json_failure *failure, const char *at, const char *message)

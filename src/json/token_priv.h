@@ -2,7 +2,6 @@
 #ifndef RV_JSON_TOKEN_PRIV_H
 #define RV_JSON_TOKEN_PRIV_H
 
-#include "base/assert.h"
 #include "json/json.h"
 
 /* A fault under way: nothing has failed while `message` is NULL. */

@@ -1,6 +1,8 @@
 #include "json/number_priv.h"
 #include "json/order_priv.h"
 
+#include "base/assert.h"
+
 struct rv_json rv_json_null(void)
 {
     return (struct rv_json){.type = RV_JSON_NULL};
@@ -21,7 +23,6 @@ struct rv_json rv_json_of_int(struct rv_arena *arena, int64_t number)
     struct rv_str text = rv_arena_printf(arena, "%lld", (long long)number);
     if (text.at == NULL)
         return rv_json_null();
-    rv_assert(text.len > 0);
     return (struct rv_json){
         .type = RV_JSON_NUMBER, .len = (uint32_t)text.len, .u = {.text = text.at}};
 }

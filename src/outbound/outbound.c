@@ -77,6 +77,7 @@ static struct outgoing *outgoing_new(const struct rv_outbound_request *request)
         headers[i].name = text_put(&to, request->headers[i].name);
         headers[i].value = text_put(&to, request->headers[i].value);
     }
+    rv_assert(to <= (char *)headers + texts_bytes(request));
     outgoing->request.headers = headers;
     outgoing->deadline = rv_clock_mono_ms() + request->timeout_ms;
     rv_buf_init(&outgoing->head, RV_OUTBOUND_HEAD_BYTES_MAX);
@@ -125,6 +126,7 @@ static void transfer_leave(struct rv_outbound *outbound, struct outgoing *outgoi
     if (!outgoing->moving)
         return;
     curl_multi_remove_handle(outbound->multi, outgoing->easy);
+    rv_assert(outbound->moving > 0);
     outgoing->moving = false;
     outbound->moving--;
 }
@@ -133,6 +135,7 @@ static void request_end(struct rv_outbound *outbound, struct outgoing *outgoing,
                         enum rv_outcome outcome)
 {
     transfer_leave(outbound, outgoing);
+    rv_assert(atomic_load(&outbound->under_way) > 0);
     rv_map_remove(&outbound->open, outgoing->id, 0);
     atomic_fetch_sub(&outbound->under_way, 1);
     rv_outgoing_end(outgoing, outcome);
@@ -148,6 +151,8 @@ static enum rv_outcome outcome_of(enum rv_err err)
 static void request_move(struct rv_outbound *outbound, struct outgoing *outgoing,
                          const struct rv_addresses *addresses)
 {
+    rv_assert(!outgoing->moving);
+    rv_assert(outbound->moving < outbound->connections);
     enum rv_err err = rv_outgoing_prepare(outgoing, addresses, rv_clock_mono_ms());
     if (err == RV_OK && curl_multi_add_handle(outbound->multi, outgoing->easy) != CURLM_OK)
         err = RV_ERR_MEMORY;
@@ -161,6 +166,7 @@ static void request_move(struct rv_outbound *outbound, struct outgoing *outgoing
 
 static void queue_add(struct rv_outbound *outbound, struct outgoing *outgoing)
 {
+    rv_assert(*outbound->queue_end == NULL);
     outgoing->next = NULL;
     *outbound->queue_end = outgoing;
     outbound->queue_end = &outgoing->next;
@@ -296,6 +302,9 @@ static void request_moved(struct rv_outbound *outbound, CURL *easy, CURLcode cod
     char *private = NULL;
     curl_easy_getinfo(easy, CURLINFO_PRIVATE, &private);
     struct outgoing *outgoing = (struct outgoing *)(void *)private;
+    rv_assert(outgoing != NULL);
+    rv_assert(outgoing->easy == easy);
+    rv_assert(outgoing->moving);
     enum rv_outcome outcome = rv_outgoing_outcome(outgoing, code);
     transfer_leave(outbound, outgoing);
     enum rv_err err = RV_ERR_NOT_FOUND;
@@ -373,6 +382,7 @@ static int64_t waiting_look(struct rv_outbound *outbound)
     while (list != NULL) {
         struct outgoing *outgoing = list;
         list = list->next;
+        rv_assert(!outgoing->moving);
         if (!request_resolve(outbound, outgoing))
             continue;
         outgoing->next = outbound->waiting;
@@ -471,8 +481,12 @@ static void all_cancel(struct rv_outbound *outbound)
         for (size_t i = 0; i < outbound->open.room && id == 0; i++)
             if (outbound->open.slots[i].used)
                 id = outbound->open.slots[i].a;
+        rv_assert(id != 0);
         request_cancel(outbound, id);
     }
+    rv_assert(outbound->waiting == NULL);
+    rv_assert(outbound->queue == NULL);
+    rv_assert(outbound->moving == 0);
 }
 
 static void outbound_run(void *self)
@@ -521,6 +535,7 @@ static bool network_make(struct rv_outbound *outbound)
 
 static void outbound_free(struct rv_outbound *outbound)
 {
+    rv_assert(outbound->open.count == 0);
     rv_resolver_close(outbound->resolver);
     curl_multi_cleanup(outbound->multi);
     if (outbound->epoll >= 0)

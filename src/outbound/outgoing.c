@@ -1,6 +1,7 @@
 /* One request as libcurl is to see it, and its answer as libcurl tells it. */
 #include "outbound/outbound_priv.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
 
@@ -251,6 +252,7 @@ static bool pins_make(struct outgoing *outgoing, const struct rv_addresses *addr
         rv_address_text(&addresses->at[i], text);
         n += snprintf(line + n, sizeof line - (size_t)n, addresses->at[i].v6 ? "%s[%s]" : "%s%s",
                       i > 0 ? "," : "", text);
+        rv_assert(n > 0 && n < PIN_BYTES);
     }
     return list_add(&outgoing->pins, line);
 }
@@ -320,6 +322,8 @@ static void options_set(struct outgoing *outgoing, CURL *easy, int64_t left_ms)
 enum rv_err rv_outgoing_prepare(struct outgoing *outgoing, const struct rv_addresses *addresses,
                                 int64_t now)
 {
+    rv_assert(!outgoing->moving);
+    rv_assert(addresses->count <= RV_ADDRESSES_MAX);
     for (unsigned i = 0; i < addresses->count; i++) {
         if (rv_egress_reaches(outgoing->reach, &addresses->at[i]))
             continue;
@@ -404,6 +408,7 @@ static void why_note(struct outgoing *outgoing, CURLcode code)
 
 enum rv_outcome rv_outgoing_outcome(struct outgoing *outgoing, CURLcode code)
 {
+    rv_assert(outgoing->easy != NULL);
     long request_bytes = 0;
     curl_easy_getinfo(outgoing->easy, CURLINFO_REQUEST_SIZE, &request_bytes);
     outgoing->sent = outgoing->sent || request_bytes > 0;
@@ -444,6 +449,7 @@ enum rv_err rv_outgoing_redirect(struct outgoing *outgoing)
 {
     struct rv_outbound_header headers[HEADERS_MAX];
     long status = 0;
+    rv_assert(outgoing->headed); /* the answer has come */
     curl_easy_getinfo(outgoing->easy, CURLINFO_RESPONSE_CODE, &status);
     size_t count = headers_read(rv_buf_str(&outgoing->head), headers);
     struct rv_str location = header_find(headers, count, "location");
@@ -490,6 +496,8 @@ void rv_outgoing_end(struct outgoing *outgoing, enum rv_outcome outcome)
                                         .other_request = outgoing->other_request,
                                         .retry_after_ms = -1};
     char *url = NULL;
+    rv_assert(!outgoing->moving);
+    rv_assert(outgoing->easy != NULL || outcome != RV_OUTCOME_ANSWERED);
     if (outcome == RV_OUTCOME_ANSWERED) {
         long status = 0;
         curl_off_t retry_after = 0;

@@ -1,5 +1,6 @@
 #include "outbound/resolver.h"
 
+#include "base/assert.h"
 #include "base/os/clock.h"
 #include "base/os/thread.h"
 
@@ -68,6 +69,7 @@ struct rv_resolver *rv_resolver_new(const struct rv_resolver_options *options)
 /* With the mutex held, which is given up. */
 static void resolver_leave(struct rv_resolver *resolver)
 {
+    rv_assert(resolver->holders > 0);
     bool last = --resolver->holders == 0;
     pthread_mutex_unlock(&resolver->mutex);
     if (!last)
@@ -97,6 +99,7 @@ static struct name *queued_take(struct rv_resolver *resolver)
 
 static void name_ask(struct rv_resolver *resolver, struct name *name)
 {
+    rv_assert(name->state == NAME_QUEUED);
     char host[HOST_BYTES];
     memcpy(host, name->host, sizeof host);
     name->state = NAME_ASKED;
@@ -104,6 +107,8 @@ static void name_ask(struct rv_resolver *resolver, struct name *name)
     struct rv_addresses addresses = {.count = 0};
     int code = resolver->options.ask(resolver->options.user, host, &addresses);
     pthread_mutex_lock(&resolver->mutex);
+    rv_assert(name->state == NAME_ASKED); /* nobody else takes its place meanwhile */
+    rv_assert(addresses.count <= RV_ADDRESSES_MAX);
     name->addresses = addresses;
     name->code = code;
     name->state = NAME_KNOWN;
@@ -163,6 +168,8 @@ static unsigned names_queued(const struct rv_resolver *resolver)
  * False: nobody will ask. */
 static bool thread_begin(struct rv_resolver *resolver)
 {
+    rv_assert(resolver->idle <= resolver->started);
+    rv_assert(resolver->started <= RV_RESOLVER_THREADS);
     if (resolver->idle > 0)
         pthread_cond_signal(&resolver->queued);
     if (names_queued(resolver) <= resolver->idle)
@@ -180,6 +187,7 @@ static bool thread_begin(struct rv_resolver *resolver)
 
 static enum rv_lookup name_known(struct name *name, struct rv_addresses *ret_addresses, char *why)
 {
+    rv_assert(name->state == NAME_KNOWN);
     *ret_addresses = name->addresses;
     if (name->code == 0)
         return RV_LOOKUP_FOUND;

@@ -124,7 +124,6 @@ static enum rv_err load_backoff(struct rv_load *load, const struct rv_json *poli
                                        "parameters of %s are not supported "
                                        "yet; write {}",
                                        known[i].name));
-        rv_assert(i <= RV_BACKOFF_EXPONENTIAL);
         if (way != NULL)
             *backoff = (enum rv_backoff)i;
     }

@@ -228,7 +228,6 @@ static enum rv_err note_several(struct rv_load *load, const struct rv_expr *expr
     struct rv_definition *definition = load->definition;
     if (definition->several_count == RV_DEFINITION_SEVERAL_MAX || !rv_expr_gives_several(expr))
         return RV_OK;
-    rv_assert(definition->several_count < RV_DEFINITION_SEVERAL_MAX);
     struct rv_str pointer = rv_arena_str(load->arena, rv_buf_str(&load->path));
     if (pointer.at == NULL)
         return rv_load_full(load);

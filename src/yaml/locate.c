@@ -166,10 +166,10 @@ static size_t source_bytes(const char *at, size_t left, yaml_scalar_style_t styl
  * folded scalars count as the one space they become. */
 static size_t scalar_byte(struct rv_str text, const yaml_event_t *event, size_t offset)
 {
+    rv_assert(event->type == YAML_SCALAR_EVENT);
     yaml_scalar_style_t style = event->data.scalar.style;
     size_t i = mark_byte(text, event->start_mark.index);
     size_t end = mark_byte(text, event->end_mark.index);
-    rv_assert(event->type == YAML_SCALAR_EVENT);
     rv_assert(i <= end);
     size_t indent = SIZE_MAX; /* skip all leading white space of a further line */
     if (style == YAML_LITERAL_SCALAR_STYLE || style == YAML_FOLDED_SCALAR_STYLE) {

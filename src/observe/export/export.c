@@ -1,6 +1,7 @@
 #include "observe/export/export.h"
 
 #include "base/arena.h"
+#include "base/assert.h"
 #include "base/buf.h"
 #include "base/os/clock.h"
 #include "base/os/log.h"
@@ -186,6 +187,7 @@ static bool batch_post(struct rv_export *export)
 
 static int64_t pause_ms(const struct rv_export *export, unsigned tries)
 {
+    rv_assert(tries < TRIES_MAX);
     int64_t pause = (int64_t)PAUSE_MS << tries;
     if (export->retry_after_ms > pause)
         pause = export->retry_after_ms;
@@ -194,6 +196,8 @@ static int64_t pause_ms(const struct rv_export *export, unsigned tries)
 
 static bool batch_send(struct rv_export *export)
 {
+    rv_assert(export->count > 0);
+    rv_assert(export->count <= BATCH_SPANS);
     rv_buf_reset(&export->body);
     rv_otlp_write(&export->body, &export->arena, rv_str_of(export->instance), export->batch,
                   export->count);
@@ -231,7 +235,9 @@ static void batch_end(struct rv_export *export, bool taken)
 {
     atomic_fetch_add(taken ? &export->sent : &export->dropped, export->count);
     for (size_t i = 0; i < export->count; i++) {
-        atomic_fetch_sub(&export->queued_bytes, rv_span_bytes(export->batch[i]));
+        size_t bytes = rv_span_bytes(export->batch[i]);
+        rv_assert(atomic_load(&export->queued_bytes) >= bytes);
+        atomic_fetch_sub(&export->queued_bytes, bytes);
         free(export->batch[i]);
     }
     export->count = 0;
@@ -249,6 +255,7 @@ static bool batch_gather(struct rv_export *export)
         size_t taken = rv_mailbox_take(&export->queue, items, BATCH_SPANS - export->count, wait_ms);
         if (taken == 0)
             break;
+        rv_assert(taken <= BATCH_SPANS - export->count);
         if (export->count == 0)
             until = rv_clock_mono_ms() + BATCH_WAIT_MS;
         for (size_t i = 0; i < taken; i++)

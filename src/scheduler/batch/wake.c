@@ -1,4 +1,5 @@
 /* What a decision about a task that is due is told: what the rows do not say. */
+#include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
 #include "dispatch/agents.h"
@@ -81,6 +82,8 @@ static void wake_tell(struct rv_scheduler *s, const struct work *work, const str
 
 bool wake_know(struct rv_scheduler *s, struct work *work, struct rv_command *command)
 {
+    rv_assert(work->task != NULL);
+    rv_assert(s->batch.ends_until <= s->batch.now);
     work->waits_to_end = end_unknown(s, work);
     command->u.wake.silent = 0;
     command->u.wake.excused = false;

@@ -70,7 +70,6 @@ static const struct rv_record *record_find(const struct key_set *set, struct rv_
 static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const struct key_set *set)
 {
     struct rv_api_key *key = &p->call->u.key.row;
-    rv_assert(s->batch.record_changes == 1);
     if (record_find(set, key->id) != NULL)
         return call_refuse(
             p->call, RV_ERR_BUSY,
@@ -98,7 +97,6 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
 {
     struct rv_arena *arena = &p->call->arena;
     struct rv_api_key *key = &p->call->u.key.row;
-    rv_assert(s->batch.record_changes == 1);
     const struct rv_record *record = record_find(set, key->id);
     if (record == NULL)
         return call_refuse(p->call, RV_ERR_NOT_FOUND,

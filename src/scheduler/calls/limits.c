@@ -57,7 +57,6 @@ static enum rv_err limit_decide(struct rv_scheduler *s, struct pending *p)
     p->waits_turn = s->batch.record_changes++ > 0;
     if (p->waits_turn)
         return RV_OK;
-    rv_assert(s->batch.record_changes == 1);
     struct rv_agent_limit limit;
     enum rv_err err = record_find(s, asked->row.agent, &limit, &found);
     if (err != RV_OK)

@@ -269,6 +269,7 @@ static enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
      * server has published comes before all the same. */
     if (last != NULL && last->published_at >= row->published_at)
         row->published_at = rv_time_add(last->published_at, 1);
+    rv_assert(s->batch.publishes != NULL);
     s->batch.publishes[s->batch.publishes_count++] = *row;
     return RV_OK;
 }

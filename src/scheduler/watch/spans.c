@@ -2,6 +2,7 @@
  * the numbers are (counts.c). Nothing here waits, and a server without a collector does nothing. */
 #include "scheduler/watch/spans.h"
 
+#include "base/assert.h"
 #include "core/trace.h"
 #include "observe/span.h"
 #include "scheduler/batch/state.h"
@@ -108,6 +109,8 @@ void spans_learn(struct rv_scheduler *s, const struct work *work)
 {
     if (s->options.spans.take == NULL)
         return;
+    rv_assert(work->changed);
+    rv_assert(work->task != NULL);
     struct rv_trace trace = rv_trace_of(work->task);
     if (!trace.sampled) /* the caller's word */
         return;

@@ -329,7 +329,6 @@ static enum rv_err tags_insert(struct rv_sqlite *store, const struct rv_task *ta
     sqlite3_stmt *statement = NULL;
     RV_TRY(rv_tags_read(arena, task->tags, tags, &count));
     RV_TRY(rv_sqlite_statement(store, RV_SQL_TAG_INSERT, &statement));
-    rv_assert(count <= RV_TAGS_MAX);
     for (size_t i = 0; i < count; i++) {
         rv_sqlite_bind_str(statement, 1, tags[i].name);
         rv_sqlite_bind_str(statement, 2, tags[i].value);

@@ -65,7 +65,6 @@ static bool open_text_read(struct rv_str text, struct rv_task *task)
             task->open_count = 0;
             return false;
         }
-        rv_assert(task->open_count < RV_OPEN_STEPS_MAX);
         task->open[task->open_count++] = (uint32_t)number;
         at += 1;
     }

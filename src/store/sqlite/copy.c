@@ -158,11 +158,11 @@ static enum rv_err copy_read(struct rv_copy *copy, void *to, size_t max, size_t 
     unsigned char *bytes = to;
     int64_t first = atomic_load(&reading->at);
     int64_t left = reading->pages - first;
+    rv_assert(left >= 0);
     size_t count = max / RV_SQLITE_PAGE_BYTES;
     count = (int64_t)count < left ? count : (size_t)left;
     rv_assert(max >= RV_COPY_BLOCK_BYTES);
     rv_assert(!atomic_load(&reading->closed));
-    rv_assert(left >= 0);
     int64_t in_file = reading->file_pages - first;
     in_file = in_file < 0 ? 0 : in_file > (int64_t)count ? (int64_t)count : in_file;
     if (!pages_get(reading->fd, to, (size_t)in_file, first))

@@ -63,9 +63,9 @@ bool rv_sqlite_record_write(struct rv_sqlite *store, int64_t pid)
         n += snprintf(text + n, sizeof text - (size_t)n, " %08x %08x%08x %010u %08x",
                       (unsigned)state->begun, (unsigned)state->salts[0], (unsigned)state->salts[1],
                       (unsigned)state->frames, (unsigned)recorded->marked);
+    rv_assert(n < RECORD_BYTES);
     if (recorded->id != 0)
         text[n++] = '\n';
-    rv_assert(n <= RECORD_BYTES);
     int before = store->lock_bytes;
     store->lock_bytes = -1;
     if (pwrite(store->lock_fd, text, (size_t)n, 0) != n ||
