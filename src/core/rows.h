@@ -73,7 +73,7 @@ enum rv_field_kind {
     RV_FIELD_UINT32,
     RV_FIELD_UINT8,
     RV_FIELD_BOOL,
-    RV_FIELD_INSTANT, /* int64_t; 0: none */
+    RV_FIELD_INSTANT, /* int64_t; 0: none; never beyond RV_INSTANT_FAR */
     RV_FIELD_TASK_ID, /* struct rv_task_id */
     RV_FIELD_OWNER,   /* the same: of the task under which the row is kept */
     RV_FIELD_TEXT,    /* struct rv_str; absent is not empty */

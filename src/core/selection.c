@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/bucket.h"
 #include "base/limits.h"
+#include "base/time.h"
 #include "json/json.h"
 
 #include <stdio.h>
@@ -169,7 +170,7 @@ static bool word_members_read(const struct rv_json *value, struct rv_word *ret_w
     ret_word->by = rv_json_str(rv_json_get(value, RV_STR("by")));
     ret_word->role = rv_json_str(rv_json_get(value, RV_STR("role")));
     ret_word->reason = rv_json_str(rv_json_get(value, RV_STR("reason")));
-    return number_read(value, "at", INT64_MAX, &ret_word->at) && ret_word->at > 0;
+    return number_read(value, "at", RV_INSTANT_FAR, &ret_word->at) && ret_word->at > 0;
 }
 
 /* Absent: it was not said. */
@@ -221,7 +222,7 @@ static bool bulk_read(const struct rv_json *value, struct rv_selection *selectio
     if (selection->begun.at == 0)
         return true;
     if (!number_read(value, "rate", RV_BULK_RATE_MAX, &rate) || rate == 0 ||
-        !number_read(value, "endedAt", INT64_MAX, &selection->ended_at) ||
+        !number_read(value, "endedAt", RV_INSTANT_FAR, &selection->ended_at) ||
         !truth_read(value, "abandon", &selection->abandon) ||
         !truth_read(value, "paused", &selection->paused))
         return false;

@@ -204,10 +204,10 @@ static enum rv_err read_record_member(struct rv_flow *flow, struct rv_record *re
         good = read_int(value, RV_DURATION_MS_MAX, &record->timeout_ms);
         break;
     case 'd':
-        good = read_int(value, INT64_MAX, &record->deadline);
+        good = read_int(value, RV_INSTANT_FAR, &record->deadline);
         break;
     case 'a':
-        good = read_int(value, INT64_MAX, &record->attempt_deadline);
+        good = read_int(value, RV_INSTANT_FAR, &record->attempt_deadline);
         break;
     case 'f':
         good = rv_json_int(value, &record->first_at);

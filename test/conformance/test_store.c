@@ -1,6 +1,8 @@
 /* What store.h promises, held against every store in `factories`. */
 #include "subject.h"
 
+#include "base/time.h"
+
 #include <string.h>
 
 #define TASK_BASE INT64_C(1000000)
@@ -36,8 +38,8 @@ static void every_field_comes_back_as_it_was(void **state)
     }
     changes[0].alerts = alerts;
     changes[0].alerts_count = MANY;
-    struct rv_workflow_row workflow = {INT64_MAX,          INT64_MIN,    RV_STR("a"),
-                                       RV_STR("\xff\xfe"), RV_STR("1 "), random_str(s, &prng),
+    struct rv_workflow_row workflow = {INT64_MAX,          -RV_INSTANT_FAR, RV_STR("a"),
+                                       RV_STR("\xff\xfe"), RV_STR("1 "),    random_str(s, &prng),
                                        RV_STR("{}")};
     row_dump(&wanted, &rv_row_workflow, &workflow);
     int64_t now;

@@ -1,6 +1,7 @@
 #include "rows.h"
 
 #include "base/assert.h"
+#include "base/time.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -52,6 +53,12 @@ static int64_t int64_of(const struct source *source)
     return kind < 6 ? extremes[kind] : (int64_t)rv_prng_next(source->prng);
 }
 
+static int64_t instant_of(const struct source *source)
+{
+    int64_t at = int64_of(source);
+    return at > RV_INSTANT_FAR ? RV_INSTANT_FAR : at < -RV_INSTANT_FAR ? -RV_INSTANT_FAR : at;
+}
+
 static uint32_t uint32_of(const struct source *source)
 {
     static const uint32_t extremes[] = {0, 1, UINT32_MAX, INT32_MAX, 127, 128};
@@ -87,8 +94,10 @@ static void field_set(const struct rv_field *field, const struct source *source,
     case RV_FIELD_GIVEN:
         break;
     case RV_FIELD_INT64:
-    case RV_FIELD_INSTANT:
         *at.int64 = int64_of(source);
+        break;
+    case RV_FIELD_INSTANT:
+        *at.int64 = instant_of(source);
         break;
     case RV_FIELD_UINT64:
         *at.uint64 = (uint64_t)int64_of(source);

@@ -2,6 +2,7 @@
 #include "store/sqlite/sqlite_priv.h"
 
 #include "base/assert.h"
+#include "base/time.h"
 
 void rv_sqlite_bind_str(sqlite3_stmt *statement, int parameter, struct rv_str text)
 {
@@ -197,7 +198,7 @@ static bool value_read(sqlite3_value *stored, const struct rv_field *column, boo
     case RV_FIELD_INSTANT:
         *(int64_t *)field = 0;
         return sqlite3_value_type(stored) == SQLITE_NULL ||
-               int_read(stored, INT64_MIN, INT64_MAX, field);
+               int_read(stored, -RV_INSTANT_FAR, RV_INSTANT_FAR, field);
     case RV_FIELD_UINT32:
         good = int_read(stored, 0, UINT32_MAX, &value);
         *(uint32_t *)field = (uint32_t)value;
