@@ -543,6 +543,21 @@ struct rv_call *world_settle_step(struct world *w, struct rv_task_id task, uint3
     return world_give(w, task, command);
 }
 
+enum rv_err world_settle_seen(struct world *w, struct rv_task_id task, uint32_t step,
+                              enum rv_finding finding, const char *output, uint32_t late_seen)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_SETTLE,
+                                               .task = task,
+                                               .by = RV_STR("ann"),
+                                               .step = step,
+                                               .finding = finding,
+                                               .output = rv_str_of(output),
+                                               .late_seen = late_seen};
+    assert_true(world_run(w, call));
+    return call->err;
+}
+
 void world_assert_cures(struct world *w, struct rv_task_id task, const char *expected)
 {
     struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);

@@ -117,6 +117,10 @@ enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_
 struct rv_call *world_give(struct world *w, struct rv_task_id task, struct rv_command command);
 struct rv_call *world_settle_step(struct world *w, struct rv_task_id task, uint32_t step,
                                   enum rv_finding finding, const char *output);
+/* The same with what the operator has seen: how many late replies of that step's task. OK or the
+ * error. */
+enum rv_err world_settle_seen(struct world *w, struct rv_task_id task, uint32_t step,
+                              enum rv_finding finding, const char *output, uint32_t late_seen);
 /* The commands that `explain` recommends: "resubmit settle-done:3 undo ...". */
 void world_assert_cures(struct world *w, struct rv_task_id task, const char *expected);
 /* Somebody has edited the file by hand: the task's definition is now this one. */

@@ -266,15 +266,7 @@ static void a_withdrawn_undo_has_not_ended_a_task(void **state)
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     (void)world_done(w, request, "{}");
     assert_state(w, task, "error");
-    struct rv_call *settle = world_call(w, RV_CALL_OPERATE);
-    settle->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_SETTLE,
-                                                 .task = task,
-                                                 .step = 1,
-                                                 .finding = RV_FINDING_DONE,
-                                                 .output = RV_STR("{}"),
-                                                 .late_seen = 1};
-    assert_true(world_run(w, settle));
-    assert_int_equal(settle->err, RV_OK);
+    assert_int_equal(world_settle_seen(w, task, 1, RV_FINDING_DONE, "{}", 1), RV_OK);
     assert_null(world_explained(w, task)->ended_by);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_state(w, task, "processed");
