@@ -603,6 +603,11 @@ const struct rv_call_explain *world_explained(struct world *w, struct rv_task_id
     return &call->u.explain;
 }
 
+void world_complete(struct world *w, const char *agent)
+{
+    assert_int_equal(world_done(w, world_take(w, agent, "i1"), "{}"), 200);
+}
+
 void world_expect_one(struct world *w, const char *input)
 {
     struct rv_assignment request = world_take(w, "one", "i1");

@@ -136,6 +136,8 @@ struct rv_call *world_limit_call(struct world *w, struct rv_call_limit limit);
 
 /* What `explain` says of the task; it is there. */
 const struct rv_call_explain *world_explained(struct world *w, struct rv_task_id task);
+/* Takes the next request of the agent, as its instance i1, and replies {}. */
+void world_complete(struct world *w, const char *agent);
 /* Takes the next request of agent "one", whose input must be this, and replies {}. */
 void world_expect_one(struct world *w, const char *input);
 

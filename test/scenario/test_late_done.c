@@ -87,7 +87,7 @@ static void calls_before_the_end(struct world *w, struct rv_task_id task,
 
 static void undo_ends(struct world *w, struct rv_task_id task)
 {
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     assert_state(w, task, "compensated");
     assert_int_equal(world_count_open_alerts(w), 0);
 }
@@ -124,7 +124,7 @@ static struct rv_assignment second_expired(struct world *w, const char *name,
                                            struct rv_task_id *ret_task)
 {
     *ret_task = world_submit(w, name, "{}");
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     struct rv_assignment request = world_take(w, "one", "i1");
     world_pass(w, 10000);
     return request;
@@ -264,7 +264,7 @@ static void a_late_done_of_a_replaced_request_is_undone_with_the_rest(void **sta
     assert_state(w, task, "processed");
     (void)calls(w, first, "{\"was\":1}");
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     undo_ends(w, task);
 }
 
@@ -281,7 +281,7 @@ static void a_pivot_that_was_done_late_is_known_while_its_definition_is_lost(voi
     assert_true(world_run(w, lost));
     struct rv_task_id task = world_submit(w, "passing", "{}");
     int64_t workflow = world_task(w, task)->workflow;
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     struct rv_assignment b = world_take(w, "one", "i1");
     world_pass(w, 10000);
     resubmit_edited(w, task, false);
@@ -298,7 +298,7 @@ static void a_finding_that_was_disproved_is_not_believed_again(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "two", "{}");
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     struct rv_assignment first = world_take(w, "one", "i1");
     world_pass(w, 20000);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
@@ -309,7 +309,7 @@ static void a_finding_that_was_disproved_is_not_believed_again(void **state)
     assert_int_equal(finds_nothing(w, task, 2), RV_OK);
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     assert_true(world_step(w, task, 2)->undone);
     struct rv_assignment undo = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, second, "{\"was\":1}"), 410);
@@ -391,7 +391,7 @@ static void what_was_caught_as_unknown_and_done_late_calls(void **state)
     struct rv_task_id task = submit_extra(w, "trying");
     struct rv_assignment b = world_take(w, "one", "i1");
     world_pass(w, 10000);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     assert_state(w, task, "processed");
     assert_int_equal(world_count_open_alerts(w), 0);
     (void)calls(w, b, "{\"was\":1}");
@@ -411,7 +411,7 @@ static void what_a_timeout_ended_and_was_done_late_calls(void **state)
 static struct rv_assignment retried(struct world *w, struct rv_task_id *ret_task)
 {
     *ret_task = submit_extra(w, "retried");
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     struct rv_assignment b = world_take(w, "one", "i1");
     assert_int_equal(world_fail(w, b, false, RV_EFFECT_NONE), 200);
     calls_nobody(w, b);
@@ -425,7 +425,7 @@ static void what_a_retry_keeps_calls_when_it_is_given_up(void **state)
     struct world *w = *state;
     struct rv_task_id task;
     struct rv_assignment b = retried(w, &task);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     struct rv_assignment again = world_take(w, "one", "i1");
     assert_int_equal(again.step.number, b.step.number);
     assert_int_equal(world_fail(w, again, false, RV_EFFECT_NONE), 200);
@@ -449,7 +449,7 @@ static void what_a_retry_brought_to_its_result_calls_nobody(void **state)
     struct rv_task_id task;
     (void)retried(w, &task);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+        world_complete(w, "one");
     assert_state(w, task, "processed");
     assert_int_equal(world_count_open_alerts(w), 0);
 }
@@ -468,7 +468,7 @@ static void each_turn_of_a_loop_calls_for_itself(void **state)
         assert_int_equal(world_done(w, b[i], "{}"), 410);
     assert_int_equal(world_count_open_alerts(w), 2);
     assert_int_equal(world_fail(w, e, false, RV_EFFECT_NONE), 200);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     assert_int_equal(world_count_open_alerts(w), 1);
     undo_ends(w, task);
 }
