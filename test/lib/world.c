@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "sim/store/memory/memory.h"
 #include "store_faults.h"
+#include "workflow.h"
 #include "workflow/definition.h"
 #include "yaml/yaml.h"
 
@@ -173,6 +174,27 @@ void world_close(struct world *w)
     world_stop(w);
     calls_free(w);
     rv_store_memory_data_free(w->data);
+}
+
+int world_setup(void **state, struct store_faults *faults, const char *const *files)
+{
+    static struct world w;
+    world_open_faulty(&w, faults);
+    for (; *files != NULL; files++)
+        world_publish(&w, workflow_file(*files));
+    *state = &w;
+    return 0;
+}
+
+int world_setup_order(void **state)
+{
+    return world_setup(state, NULL, WORLD_FILES("order"));
+}
+
+int world_teardown(void **state)
+{
+    world_close(*state);
+    return 0;
 }
 
 void world_restart(struct world *w, int64_t down_ms)

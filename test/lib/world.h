@@ -65,6 +65,13 @@ void world_open_on(struct world *w, struct world_ground ground);
 /* The wall clock of the world that is `self`. */
 int64_t world_now(void *self);
 void world_close(struct world *w);
+/* Setup for cmocka: a world over a store that fails when `faults` says so (NULL: never), in which
+ * these files of test/workflows are published. */
+int world_setup(void **state, struct store_faults *faults, const char *const *files);
+#define WORLD_FILES(...) ((const char *const[]){__VA_ARGS__, NULL})
+/* The same with the file "order" and without faults. */
+int world_setup_order(void **state);
+int world_teardown(void **state);
 /* kill -9 and start: everything but the store's data is gone. `down_ms` pass meanwhile. */
 void world_restart(struct world *w, int64_t down_ms);
 /* The same, but no batch has run yet. */

@@ -18,18 +18,8 @@ static struct store_faults faults;
 
 static int open_world(void **state)
 {
-    static struct world w;
     faults = (struct store_faults){.store = {NULL}};
-    world_open_faulty(&w, &faults);
-    world_publish(&w, workflow_file("order"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(state, &faults, WORLD_FILES("order"));
 }
 
 static void assert_event(const struct rv_call_explain *told, size_t place,
@@ -458,7 +448,7 @@ static void outcomes_read_no_payloads(void **state)
     assert_int_equal(outcomes->u.outcomes.tasks[0]->state, RV_TASK_PROCESSING);
 }
 
-#define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, close_world)
+#define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, world_teardown)
 
 int main(void)
 {

@@ -14,19 +14,8 @@
 
 static int open_world(void **state)
 {
-    static struct world w;
-    world_open(&w);
-    world_publish(&w, workflow_file("late_done/alone"));
-    world_publish(&w, workflow_file("late_done/passing"));
-    world_publish(&w, workflow_file("late_done/two"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(state, NULL,
+                       WORLD_FILES("late_done/alone", "late_done/passing", "late_done/two"));
 }
 
 static enum rv_err finds_nothing(struct world *w, struct rv_task_id task, uint32_t step)
@@ -407,7 +396,7 @@ static void what_a_timeout_ended_and_was_done_late_calls(void **state)
     calls_before_the_end(w, task, b, e);
 }
 
-/* `b` fails, is kept for its retry, which is due, and was done: the late `done` calls nobody yet. */
+/* `b` fails, and its late `done` calls nobody while its retry is kept; the retry is due. */
 static struct rv_assignment retried(struct world *w, struct rv_task_id *ret_task)
 {
     *ret_task = submit_extra(w, "retried");
@@ -563,7 +552,7 @@ static void what_is_done_late_in_an_undo_that_is_taken_back_calls(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_late_done_after_an_undo_calls_an_operator),
         SCENARIO(a_late_done_of_what_needed_no_undo_calls_an_operator),

@@ -1,6 +1,5 @@
 /* What an operator may do beside resubmitting, undoing and cancelling: suspend and resume, settle
  * a step, resubmit with another input (RULES 6, 7). */
-#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/time.h"
 
@@ -14,20 +13,8 @@
 
 static int open_world(void **state)
 {
-    static struct world w;
-    world_open(&w);
-    world_publish(&w, workflow_file("order"));
-    world_publish(&w, workflow_file("operator/parked"));
-    world_publish(&w, workflow_file("operator/waiting"));
-    world_publish(&w, workflow_file("operator/timed"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(
+        state, NULL, WORLD_FILES("order", "operator/parked", "operator/waiting", "operator/timed"));
 }
 
 static struct rv_call *asked(struct world *w, enum rv_command_kind verb, struct rv_task_id task)
@@ -697,7 +684,7 @@ static void the_history_keeps_the_first_commands(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_suspended_task_hands_nothing_out),
         SCENARIO(the_history_keeps_the_first_commands),

@@ -15,22 +15,9 @@
 
 static int open_world(void **state)
 {
-    static struct world w;
-    world_open(&w);
-    world_publish(&w, workflow_file("order"));
-    world_publish(&w, workflow_file("undo/leased"));
-    world_publish(&w, workflow_file("undo/cut-short"));
-    world_publish(&w, workflow_file("undo/mixed"));
-    world_publish(&w, workflow_file("undo/pivot"));
-    world_publish(&w, workflow_file("undo/refunds"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(state, NULL,
+                       WORLD_FILES("order", "undo/leased", "undo/cut-short", "undo/mixed",
+                                   "undo/pivot", "undo/refunds"));
 }
 
 /* A task of "order" whose first step is done. */
@@ -689,7 +676,7 @@ static void a_task_that_is_parked_while_it_is_undone_is_counted(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(an_input_is_stored_once),
         SCENARIO(undo_goes_in_reverse_and_skips_what_needs_none),
