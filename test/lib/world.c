@@ -5,6 +5,7 @@
 #include "base/time.h"
 #include "sim/store/memory/memory.h"
 #include "store_faults.h"
+#include "workflow.h"
 #include "workflow/definition.h"
 #include "yaml/yaml.h"
 
@@ -173,6 +174,27 @@ void world_close(struct world *w)
     world_stop(w);
     calls_free(w);
     rv_store_memory_data_free(w->data);
+}
+
+int world_setup(void **state, struct store_faults *faults, const char *const *files)
+{
+    static struct world w;
+    world_open_faulty(&w, faults);
+    for (; *files != NULL; files++)
+        world_publish(&w, workflow_file(*files));
+    *state = &w;
+    return 0;
+}
+
+int world_setup_order(void **state)
+{
+    return world_setup(state, NULL, WORLD_FILES("order"));
+}
+
+int world_teardown(void **state)
+{
+    world_close(*state);
+    return 0;
 }
 
 void world_restart(struct world *w, int64_t down_ms)
@@ -543,6 +565,21 @@ struct rv_call *world_settle_step(struct world *w, struct rv_task_id task, uint3
     return world_give(w, task, command);
 }
 
+enum rv_err world_settle_seen(struct world *w, struct rv_task_id task, uint32_t step,
+                              enum rv_finding finding, const char *output, uint32_t late_seen)
+{
+    struct rv_call *call = world_call(w, RV_CALL_OPERATE);
+    call->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_SETTLE,
+                                               .task = task,
+                                               .by = RV_STR("ann"),
+                                               .step = step,
+                                               .finding = finding,
+                                               .output = rv_str_of(output),
+                                               .late_seen = late_seen};
+    assert_true(world_run(w, call));
+    return call->err;
+}
+
 void world_assert_cures(struct world *w, struct rv_task_id task, const char *expected)
 {
     struct rv_call *call = world_call(w, RV_CALL_EXPLAIN);
@@ -586,6 +623,11 @@ const struct rv_call_explain *world_explained(struct world *w, struct rv_task_id
     assert_true(world_run(w, call));
     assert_int_equal(call->err, RV_OK);
     return &call->u.explain;
+}
+
+void world_complete(struct world *w, const char *agent)
+{
+    assert_int_equal(world_done(w, world_take(w, agent, "i1"), "{}"), 200);
 }
 
 void world_expect_one(struct world *w, const char *input)

@@ -65,6 +65,13 @@ void world_open_on(struct world *w, struct world_ground ground);
 /* The wall clock of the world that is `self`. */
 int64_t world_now(void *self);
 void world_close(struct world *w);
+/* Setup for cmocka: a world over a store that fails when `faults` says so (NULL: never), in which
+ * these files of test/workflows are published. */
+int world_setup(void **state, struct store_faults *faults, const char *const *files);
+#define WORLD_FILES(...) ((const char *const[]){__VA_ARGS__, NULL})
+/* The same with the file "order" and without faults. */
+int world_setup_order(void **state);
+int world_teardown(void **state);
 /* kill -9 and start: everything but the store's data is gone. `down_ms` pass meanwhile. */
 void world_restart(struct world *w, int64_t down_ms);
 /* The same, but no batch has run yet. */
@@ -117,6 +124,10 @@ enum rv_err world_operate(struct world *w, enum rv_command_kind verb, struct rv_
 struct rv_call *world_give(struct world *w, struct rv_task_id task, struct rv_command command);
 struct rv_call *world_settle_step(struct world *w, struct rv_task_id task, uint32_t step,
                                   enum rv_finding finding, const char *output);
+/* The same with what the operator has seen: how many late replies of that step's task. OK or the
+ * error. */
+enum rv_err world_settle_seen(struct world *w, struct rv_task_id task, uint32_t step,
+                              enum rv_finding finding, const char *output, uint32_t late_seen);
 /* The commands that `explain` recommends: "resubmit settle-done:3 undo ...". */
 void world_assert_cures(struct world *w, struct rv_task_id task, const char *expected);
 /* Somebody has edited the file by hand: the task's definition is now this one. */
@@ -132,6 +143,8 @@ struct rv_call *world_limit_call(struct world *w, struct rv_call_limit limit);
 
 /* What `explain` says of the task; it is there. */
 const struct rv_call_explain *world_explained(struct world *w, struct rv_task_id task);
+/* Takes the next request of the agent, as its instance i1, and replies {}. */
+void world_complete(struct world *w, const char *agent);
 /* Takes the next request of agent "one", whose input must be this, and replies {}. */
 void world_expect_one(struct world *w, const char *input);
 

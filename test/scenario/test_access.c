@@ -1,5 +1,4 @@
 /* Calls and the API keys that they came with, once a key is revoked or the first one is made. */
-#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "core/api_key.h"
 
@@ -14,21 +13,6 @@
 #define HASH "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 
 enum { WAIT_MS = 20000 };
-
-static int open_world(void **state)
-{
-    static struct world w;
-    world_open(&w);
-    world_publish(&w, workflow_file("order"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
 
 /* The number of the change. */
 static uint64_t key_change(struct world *w, enum rv_call_kind kind, const char *id,
@@ -146,7 +130,7 @@ static void a_submission_that_waits_ends_with_its_task(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, world_setup_order, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(calls_that_wait_end_with_their_key),
         SCENARIO(calls_that_wait_without_a_key_end_with_the_first_key),

@@ -26,12 +26,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 static struct rv_call *submit_many(struct world *w, const char *workflow, size_t count)
 {
     struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
@@ -491,7 +485,7 @@ static void more_steps_than_one_load_takes_are_all_decided(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(an_answer_without_room_is_refused_alone),
         SCENARIO(two_thousand_timers_of_one_instant_all_come),

@@ -40,12 +40,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 static struct rv_call *done(struct world *w, struct rv_call *call)
 {
     (void)world_run(w, call);
@@ -176,7 +170,7 @@ static void a_crash_repeats_and_skips_none(void **state)
         assert_outcomes(&row, TASKS, 0);
         assert_true(row.ended_at != 0);
         assert_int_equal(resubmitted(w), TASKS);
-        close_world(state);
+        world_teardown(state);
         open_world(state);
     }
 }
@@ -730,7 +724,7 @@ static void a_selection_goes_after_thirty_days(void **state)
     assert_int_equal(done(w, call)->err, RV_ERR_NOT_FOUND);
 }
 
-#define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, close_world)
+#define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, world_teardown)
 
 int main(void)
 {

@@ -1,7 +1,6 @@
 /* Open circuits: per agent and target, one probe, no failure counted, nothing kept for ever
  * (RULES 5). */
 #include "../lib/store_faults.h"
-#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
 #include "dispatch/agents.h"
@@ -19,18 +18,8 @@ static struct store_faults faults;
 
 static int open_world(void **state)
 {
-    static struct world w;
     faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
-    world_open_faulty(&w, &faults);
-    world_publish(&w, workflow_file("order"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(state, &faults, WORLD_FILES("order"));
 }
 
 /* The agent's word that `target` does not answer; NULL: the whole agent does not. */
@@ -556,7 +545,7 @@ static void circuits_whose_time_is_over_make_room(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_circuit_stops_the_steps_of_its_own_target),
         SCENARIO(a_target_is_asked_by_one_probe),

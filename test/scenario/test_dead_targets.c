@@ -19,18 +19,8 @@ static struct store_faults faults;
 
 static int open_world(void **state)
 {
-    static struct world w;
     faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
-    world_open_faulty(&w, &faults);
-    world_publish(&w, workflow_file("dead_targets/dead"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(state, &faults, WORLD_FILES("dead_targets/dead"));
 }
 
 static struct rv_task_id submit(struct world *w, uint8_t priority)
@@ -503,7 +493,7 @@ static void a_reply_reads_one_attempt_at_most(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(every_task_comes_to_the_end_of_its_ladder),
         SCENARIO(a_circuit_that_opens_after_an_effect_is_a_failure),

@@ -31,12 +31,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 static void an_attempt_ended_by_an_outer_timeout_is_undone(void **state)
 {
     struct world *w = *state;
@@ -370,7 +364,7 @@ static void no_timeout_fires_before_what_arrived_earlier_is_read(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(an_attempt_ended_by_an_outer_timeout_is_undone),
         SCENARIO(what_waits_anew_stands_behind_those_that_waited),

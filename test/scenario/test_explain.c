@@ -18,18 +18,8 @@ static struct store_faults faults;
 
 static int open_world(void **state)
 {
-    static struct world w;
     faults = (struct store_faults){.store = {NULL}};
-    world_open_faulty(&w, &faults);
-    world_publish(&w, workflow_file("order"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(state, &faults, WORLD_FILES("order"));
 }
 
 static void assert_event(const struct rv_call_explain *told, size_t place,
@@ -266,15 +256,7 @@ static void a_withdrawn_undo_has_not_ended_a_task(void **state)
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     (void)world_done(w, request, "{}");
     assert_state(w, task, "error");
-    struct rv_call *settle = world_call(w, RV_CALL_OPERATE);
-    settle->u.operate = (struct rv_call_operate){.verb = RV_COMMAND_SETTLE,
-                                                 .task = task,
-                                                 .step = 1,
-                                                 .finding = RV_FINDING_DONE,
-                                                 .output = RV_STR("{}"),
-                                                 .late_seen = 1};
-    assert_true(world_run(w, settle));
-    assert_int_equal(settle->err, RV_OK);
+    assert_int_equal(world_settle_seen(w, task, 1, RV_FINDING_DONE, "{}", 1), RV_OK);
     assert_null(world_explained(w, task)->ended_by);
     assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
     assert_state(w, task, "processed");
@@ -466,7 +448,7 @@ static void outcomes_read_no_payloads(void **state)
     assert_int_equal(outcomes->u.outcomes.tasks[0]->state, RV_TASK_PROCESSING);
 }
 
-#define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, close_world)
+#define SCENARIO(function) cmocka_unit_test_setup_teardown(function, open_world, world_teardown)
 
 int main(void)
 {

@@ -46,12 +46,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 /* Slices so small that everything is interrupted. */
 static void slice(struct world *w, int64_t turn_fuel)
 {
@@ -447,7 +441,7 @@ static void what_was_accepted_is_told_where_the_server_closes(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(what_was_accepted_is_told_where_the_rest_cannot_wait),
         SCENARIO(what_was_accepted_is_told_where_the_server_closes),

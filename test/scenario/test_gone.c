@@ -58,12 +58,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 static void done(struct world *w, const char *agent)
 {
     assert_int_equal(world_done(w, world_take(w, agent, "i1"), "{\"n\":1}"), 200);
@@ -465,7 +459,7 @@ static void an_absence_calls_nobody_for_a_revoked_attempt(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_revoked_step_whose_agent_is_gone_is_found_done),
         SCENARIO(a_revoked_step_whose_agent_is_gone_did_nothing),

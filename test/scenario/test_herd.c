@@ -30,12 +30,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 static void submit_herd(struct world *w, const char *workflow)
 {
     for (size_t c = 0; c < CALLS; c++) {
@@ -171,7 +165,7 @@ static void what_expired_in_an_absence_comes_back_spread(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(timers_of_one_instant_come_in_pieces),
         SCENARIO(what_expired_in_an_absence_comes_back_spread),

@@ -40,12 +40,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 /* Kinds that the next batch looks at. */
 static size_t looked_at(const struct world *w)
 {
@@ -188,7 +182,7 @@ static void a_count_that_disagrees_with_its_list_is_noticed(void **state)
     assert_null(rv_scheduler_broken(w->scheduler));
 }
 
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
 
 int main(void)
 {

@@ -1,5 +1,4 @@
 /* The failure ladder, rule by rule (RULES 5), and replies that count or do not (RULES 3). */
-#include "../lib/workflow.h"
 #include "../lib/world.h"
 
 #include <setjmp.h>
@@ -9,21 +8,6 @@
 #include <stdio.h>
 
 #include <cmocka.h>
-
-static int open_world(void **state)
-{
-    static struct world w;
-    world_open(&w);
-    world_publish(&w, workflow_file("order"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
 
 static void a_task_runs_to_its_end(void **state)
 {
@@ -275,7 +259,7 @@ static void a_short_restart_keeps_the_open_attempt(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, world_setup_order, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_task_runs_to_its_end),
         SCENARIO(the_same_reply_again_is_200_and_changes_nothing),

@@ -21,21 +21,6 @@
 
 enum { MANY = 40 };
 
-static int open_world(void **state)
-{
-    static struct world w;
-    world_open(&w);
-    world_publish(&w, workflow_file("order"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 static void submit_many(struct world *w, int count)
 {
     for (int i = 0; i < count; i++)
@@ -389,7 +374,7 @@ static void nothing_starves(void **state)
 
 int main(void)
 {
-#define WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, world_setup_order, world_teardown)
     const struct CMUnitTest tests[] = {
         WORLD(no_more_are_open_than_may_be),
         WORLD(a_limit_below_what_is_open_waits_for_that),

@@ -68,12 +68,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 static void limit(struct world *w, size_t bytes)
 {
     w->decision_bytes_max = bytes;
@@ -252,7 +246,7 @@ static void long_names_of_many_steps_are_no_error(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(many_expressions_need_no_more_memory_than_one),
         SCENARIO(too_much_memory_is_an_error_that_a_catch_takes),

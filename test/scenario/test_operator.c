@@ -1,6 +1,5 @@
 /* What an operator may do beside resubmitting, undoing and cancelling: suspend and resume, settle
  * a step, resubmit with another input (RULES 6, 7). */
-#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/time.h"
 
@@ -14,20 +13,8 @@
 
 static int open_world(void **state)
 {
-    static struct world w;
-    world_open(&w);
-    world_publish(&w, workflow_file("order"));
-    world_publish(&w, workflow_file("operator/parked"));
-    world_publish(&w, workflow_file("operator/waiting"));
-    world_publish(&w, workflow_file("operator/timed"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(
+        state, NULL, WORLD_FILES("order", "operator/parked", "operator/waiting", "operator/timed"));
 }
 
 static struct rv_call *asked(struct world *w, enum rv_command_kind verb, struct rv_task_id task)
@@ -39,22 +26,10 @@ static struct rv_call *asked(struct world *w, enum rv_command_kind verb, struct 
     return call;
 }
 
-static enum rv_err settle_with(struct world *w, struct rv_task_id task, uint32_t step,
-                               enum rv_finding finding, const char *output, uint32_t late_seen)
-{
-    struct rv_call *call = asked(w, RV_COMMAND_SETTLE, task);
-    call->u.operate.step = step;
-    call->u.operate.finding = finding;
-    call->u.operate.output = rv_str_of(output);
-    call->u.operate.late_seen = late_seen;
-    assert_true(world_run(w, call));
-    return call->err;
-}
-
 static enum rv_err pass_over(struct world *w, struct rv_task_id task, uint32_t step,
                              const char *output)
 {
-    return settle_with(w, task, step, RV_FINDING_DONE, output, 0);
+    return world_settle_seen(w, task, step, RV_FINDING_DONE, output, 0);
 }
 
 enum word { NOTHING_SAID, NOT_DONE, UNDO_FIRST };
@@ -98,6 +73,34 @@ static void assert_step_text(struct world *w, struct rv_task_id task, uint32_t n
     assert_true(rv_str_is(world_step(w, task, number)->output, output));
 }
 
+/* A task of "parked" whose first step fails. */
+static struct rv_task_id parked(struct world *w, enum rv_effect effect)
+{
+    struct rv_task_id task = world_submit(w, "parked", "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, effect);
+    assert_state(w, task, "error");
+    return task;
+}
+
+/* The same, but its first attempt runs out of time: the request. */
+static struct rv_assignment parked_late(struct world *w, struct rv_task_id *ret_task)
+{
+    *ret_task = world_submit(w, "parked", "{}");
+    struct rv_assignment request = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    assert_state(w, *ret_task, "error");
+    return request;
+}
+
+/* Its undo knows that the step was done, and ends it. */
+static void undone_as_completed(struct world *w, struct rv_task_id task)
+{
+    struct rv_assignment undo = world_take(w, "one", "i1");
+    assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
+    assert_int_equal(world_done(w, undo, "{}"), 200);
+    assert_state(w, task, "compensated");
+}
+
 /* ---- suspend and resume ---- */
 
 static void a_suspended_task_hands_nothing_out(void **state)
@@ -115,8 +118,8 @@ static void a_suspended_task_hands_nothing_out(void **state)
     assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
     world_pass(w, 4 * 60 * 1000); /* the wait for an agent begins now */
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 0);
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
-    assert_int_equal(world_done(w, world_take(w, "payment", "i1"), "{}"), 200);
+    world_complete(w, "inventory");
+    world_complete(w, "payment");
     assert_state(w, task, "processed");
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_ERR_REFUSED);
 }
@@ -152,7 +155,7 @@ static void open_attempts_finish_while_suspended(void **state)
     assert_step(w, task, 1, "processed");
     assert_nothing(w, "payment");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "payment", "i1"), "{}"), 200);
+    world_complete(w, "payment");
     assert_state(w, task, "processed");
     assert_int_equal(world_task(w, task)->suspended_at, 0);
 }
@@ -169,7 +172,7 @@ static void open_attempts_expire_while_suspended(void **state)
     world_pass(w, 60000);
     assert_nothing(w, "inventory");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    world_complete(w, "inventory");
 }
 
 static void timers_that_fall_due_run_at_resume(void **state)
@@ -184,7 +187,7 @@ static void timers_that_fall_due_run_at_resume(void **state)
     assert_int_equal(world_step(w, task, 1)->state, RV_STEP_PROCESSING);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
     assert_step(w, task, 1, "processed");
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     assert_state(w, task, "processed");
 }
 
@@ -193,13 +196,13 @@ static void an_undo_waits_for_the_resume(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    world_complete(w, "inventory");
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_state(w, task, "compensating");
     assert_nothing(w, "inventory");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUME, task), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    world_complete(w, "inventory");
     assert_state(w, task, "compensated");
 }
 
@@ -224,18 +227,13 @@ static void a_settled_step_has_the_given_output(void **state)
 static void a_parked_step_is_settled_and_its_effect_undone(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "parked", "{}");
-    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
-    assert_state(w, task, "error");
+    struct rv_task_id task = parked(w, RV_EFFECT_UNKNOWN);
     assert_int_equal(world_count_open_alerts(w), 1);
     assert_int_equal(pass_over(w, task, 1, "7"), RV_OK);
     assert_state(w, task, "processing");
     assert_int_equal(world_count_open_alerts(w), 0);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    struct rv_assignment undo = world_take(w, "one", "i1");
-    assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
-    assert_int_equal(world_done(w, undo, "{}"), 200);
-    assert_state(w, task, "compensated");
+    undone_as_completed(w, task);
     assert_true(world_step(w, task, 1)->undone);
     assert_step_text(w, task, 1, "7");
 }
@@ -245,11 +243,10 @@ static void a_step_done_by_hand_is_undone_as_completed(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
-    assert_int_equal(settle_with(w, task, 1, RV_FINDING_DONE, "7", 0), RV_OK);
+    assert_int_equal(world_settle_seen(w, task, 1, RV_FINDING_DONE, "7", 0), RV_OK);
     assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    struct rv_assignment undo = world_take(w, "one", "i1");
-    assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
+    undone_as_completed(w, task);
 }
 
 static void a_step_at_work_is_not_settled(void **state)
@@ -278,14 +275,12 @@ static void a_wait_is_not_settled(void **state)
 static void the_ledger_is_seen_before_a_settlement(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "parked", "{}");
-    struct rv_assignment request = world_take(w, "one", "i1");
-    world_pass(w, 10000);
-    assert_state(w, task, "error");
+    struct rv_task_id task;
+    struct rv_assignment request = parked_late(w, &task);
     assert_int_equal(world_done(w, request, "{\"late\":1}"), 410);
     assert_int_equal(pass_over(w, task, 1, "7"), RV_ERR_REFUSED);
     assert_state(w, task, "error");
-    assert_int_equal(settle_with(w, task, 1, RV_FINDING_DONE, "{\"late\":1}", 1), RV_OK);
+    assert_int_equal(world_settle_seen(w, task, 1, RV_FINDING_DONE, "{\"late\":1}", 1), RV_OK);
     assert_int_equal(world_step(w, task, 1)->effect, RV_EFFECT_DONE);
     assert_int_equal(world_done(w, request, "{\"later\":1}"), 410);
     assert_step_text(w, task, 1, "{\"late\":1}");
@@ -297,7 +292,7 @@ static void a_compensation_is_settled(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "order", "{}");
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
+    world_complete(w, "inventory");
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     struct rv_assignment undo = world_take(w, "inventory", "i1");
     world_fail(w, undo, false, RV_EFFECT_UNKNOWN);
@@ -323,19 +318,18 @@ static void another_input_has_another_key(void **state)
     assert_step(w, task, first.step.number, "cancelled");
     assert_int_equal(world_step(w, task, second.step.number)->replaces, first.step.number);
     assert_int_equal(world_done(w, second, "{}"), 200);
-    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    world_complete(w, "two");
     assert_state(w, task, "processed");
 }
 
 static void an_unknown_outcome_refuses_another_input(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "parked", "{}");
-    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    struct rv_task_id task = parked(w, RV_EFFECT_UNKNOWN);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", NOTHING_SAID, 0), RV_ERR_REFUSED);
     assert_state(w, task, "error");
     assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     /* What the operator took for not done is not undone ... */
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     struct rv_assignment undo = world_take(w, "one", "i1");
@@ -349,25 +343,20 @@ static void an_unknown_outcome_refuses_another_input(void **state)
 static void a_wrong_assumption_is_undone_all_the_same(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "parked", "{}");
-    struct rv_assignment first = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_assignment first = parked_late(w, &task);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_OK);
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
-    struct rv_assignment undo = world_take(w, "one", "i1");
-    assert_non_null(strstr(undo.input.at, "\"outcome\":\"completed\""));
-    assert_int_equal(world_done(w, undo, "{}"), 200);
-    assert_state(w, task, "compensated");
+    undone_as_completed(w, task);
 }
 
 static void a_late_done_refuses_another_input(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "parked", "{}");
-    struct rv_assignment first = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_assignment first = parked_late(w, &task);
     assert_int_equal(world_done(w, first, "{\"was\":1}"), 410);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_ERR_REFUSED); /* not seen */
     assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 1), RV_ERR_REFUSED); /* done */
@@ -377,8 +366,7 @@ static void a_late_done_refuses_another_input(void **state)
 static void the_old_request_is_undone_first(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "parked", "{}");
-    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    struct rv_task_id task = parked(w, RV_EFFECT_UNKNOWN);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 0), RV_OK);
     assert_state(w, task, "compensating");
     world_restart(w, 100);
@@ -391,7 +379,7 @@ static void the_old_request_is_undone_first(void **state)
     struct rv_assignment second = world_take(w, "one", "i1");
     assert_string_equal(second.input.at, "{\"n\":2}");
     assert_int_equal(world_done(w, second, "{}"), 200);
-    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    world_complete(w, "two");
     assert_state(w, task, "processed");
 }
 
@@ -400,9 +388,8 @@ static void the_old_request_is_undone_first(void **state)
 static void a_late_done_of_an_older_request_does_not_replace_the_undo(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "parked", "{}");
-    struct rv_assignment first = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_assignment first = parked_late(w, &task);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", NOT_DONE, 0), RV_OK);
     assert_int_equal(poll_of_boot(w, "before")->u.poll.requests_count, 1);
     poll_of_boot(w, "after"); /* restarted: nobody knows what became of the second */
@@ -428,8 +415,7 @@ static void a_late_done_of_an_older_request_does_not_replace_the_undo(void **sta
 static void what_was_undone_first_is_no_damage_when_a_later_attempt_is_lost(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "parked", "{}");
-    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    struct rv_task_id task = parked(w, RV_EFFECT_UNKNOWN);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 0), RV_OK);
     struct rv_assignment undo = world_take(w, "one", "i1");
     assert_int_equal(world_done(w, undo, "{}"), 200);
@@ -467,14 +453,13 @@ static void what_was_undone_first_is_no_damage_when_a_later_attempt_is_lost(void
 static void an_undo_that_failed_first_is_resubmitted(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "parked", "{}");
-    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    struct rv_task_id task = parked(w, RV_EFFECT_UNKNOWN);
     assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 0), RV_OK);
     world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
     assert_state(w, task, "error");
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNDO_FAILED), 1);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     assert_string_equal(world_take(w, "one", "i1").input.at, "{\"n\":2}");
 }
 
@@ -483,8 +468,8 @@ static void a_cancel_takes_the_new_input_back(void **state)
 {
     struct world *w = *state;
     for (int abandon = 0; abandon < 2; abandon++) {
-        struct rv_task_id task = world_submit(w, "parked", "{}");
-        world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+        print_message("# %s\n", abandon ? "abandoned" : "undone");
+        struct rv_task_id task = parked(w, RV_EFFECT_UNKNOWN);
         assert_int_equal(resubmit(w, task, "{\"n\":2}", UNDO_FIRST, 0), RV_OK);
         struct rv_call *call = asked(w, RV_COMMAND_CANCEL, task);
         call->u.operate.abandon = abandon == 1;
@@ -492,7 +477,7 @@ static void a_cancel_takes_the_new_input_back(void **state)
         assert_true(world_run(w, call));
         assert_int_equal(call->err, RV_OK);
         if (abandon == 0)
-            assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+            world_complete(w, "one");
         assert_state(w, task, abandon ? "cancelled" : "compensated");
         assert_step(w, task, 2, "cancelled");
         assert_nothing(w, "one");
@@ -503,11 +488,11 @@ static void what_cannot_be_undone_is_not_undone_first(void **state)
 {
     struct world *w = *state;
     struct rv_task_id task = world_submit(w, "parked", "{}");
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     world_fail(w, world_take(w, "two", "i1"), false, RV_EFFECT_UNKNOWN);
     assert_int_equal(resubmit(w, task, "{}", UNDO_FIRST, 0), RV_ERR_REFUSED);
     assert_int_equal(resubmit(w, task, "{}", NOT_DONE, 0), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    world_complete(w, "two");
     assert_state(w, task, "processed");
 }
 
@@ -523,14 +508,14 @@ static void a_resubmission_does_not_meet_the_passed_deadline(void **state)
     assert_state(w, task, "error");
     world_pass(w, 2 * 60 * 1000);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     assert_state(w, task, "processing");
     const struct rv_task *row = world_task(w, task);
     assert_int_equal(world_step(w, task, row->open[0])->deadline, w->now + 20000);
-    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
+    world_complete(w, "two");
     row = world_task(w, task);
     assert_int_equal(world_step(w, task, row->open[0])->deadline, w->now + 60000);
-    assert_int_equal(world_done(w, world_take(w, "three", "i1"), "{}"), 200);
+    world_complete(w, "three");
     assert_state(w, task, "processed");
 }
 
@@ -545,9 +530,9 @@ static void a_step_cut_short_by_a_scope_is_resubmitted(void **state)
     world_pass(w, 5000);
     assert_state(w, task, "error");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
-    assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
-    assert_int_equal(world_done(w, world_take(w, "three", "i1"), "{}"), 200);
+    world_complete(w, "one");
+    world_complete(w, "two");
+    world_complete(w, "three");
     assert_state(w, task, "processed");
 }
 
@@ -555,6 +540,7 @@ static void a_settlement_and_another_input_have_time_again_too(void **state)
 {
     struct world *w = *state;
     for (int edit = 0; edit < 2; edit++) {
+        print_message("# %s\n", edit ? "another input" : "settled");
         struct rv_task_id task = world_submit(w, "timed", "{}");
         world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
         world_pass(w, 2 * 60 * 1000);
@@ -562,10 +548,10 @@ static void a_settlement_and_another_input_have_time_again_too(void **state)
             assert_int_equal(pass_over(w, task, world_task(w, task)->open[0], "{}"), RV_OK);
         } else {
             assert_int_equal(resubmit(w, task, "{}", NOTHING_SAID, 0), RV_OK);
-            assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+            world_complete(w, "one");
         }
-        assert_int_equal(world_done(w, world_take(w, "two", "i1"), "{}"), 200);
-        assert_int_equal(world_done(w, world_take(w, "three", "i1"), "{}"), 200);
+        world_complete(w, "two");
+        world_complete(w, "three");
         assert_state(w, task, "processed");
     }
 }
@@ -650,13 +636,12 @@ static void it_is_explained_what_has_failed(void **state)
     assert_int_equal(told->attempts_count, 2);
     assert_int_equal(told->attempts[0].state, RV_ATTEMPT_EXPIRED);
     assert_int_equal(told->attempts[1].state, RV_ATTEMPT_EXPIRED);
-    struct rv_task_id parked_task = world_submit(w, "parked", "{}");
-    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    struct rv_task_id parked_task = parked(w, RV_EFFECT_UNKNOWN);
     told = world_explained(w, parked_task);
     assert_int_equal(told->reason, RV_WAIT_OPERATOR);
     assert_int_equal(told->alerts_count, 1);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, parked_task), RV_OK);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     assert_int_equal(world_explained(w, parked_task)->reason, RV_WAIT_NOTHING);
     struct rv_call *none = world_call(w, RV_CALL_EXPLAIN);
     none->u.explain.task = (struct rv_task_id){7};
@@ -699,7 +684,7 @@ static void the_history_keeps_the_first_commands(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_suspended_task_hands_nothing_out),
         SCENARIO(the_history_keeps_the_first_commands),

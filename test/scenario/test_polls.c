@@ -13,18 +13,7 @@
 
 static int open_world(void **state)
 {
-    static struct world w;
-    world_open(&w);
-    world_publish(&w, workflow_file("order"));
-    world_publish(&w, workflow_file("polls/leased"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(state, NULL, WORLD_FILES("order", "polls/leased"));
 }
 
 static struct rv_call *poll_as(struct world *w, const char *instance, const char *boot,
@@ -733,7 +722,7 @@ static void an_answer_has_a_size(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(the_same_poll_gets_the_same_attempts),
         SCENARIO(a_repeated_poll_is_not_answered_with_cancels_alone),

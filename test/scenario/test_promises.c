@@ -1,6 +1,5 @@
 /* Promises about time, order and memory that no other scenario is about: how long a repetition
  * waits, who goes first, how long a key is kept, who is woken (RULES 1, 5). */
-#include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/time.h"
 
@@ -15,18 +14,7 @@ enum { PRIORITY_LOW = 0, PRIORITY_HIGH = 9, PRIORITY_MS = 10000, GRACE_MS = 1000
 
 static int open_world(void **state)
 {
-    static struct world w;
-    world_open(&w);
-    world_publish(&w, workflow_file("order"));
-    world_publish(&w, workflow_file("promises/climbs"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(state, NULL, WORLD_FILES("order", "promises/climbs"));
 }
 
 static int64_t wait_of(struct world *w, struct rv_task_id task)
@@ -198,7 +186,7 @@ static void overlapping_polls_have_a_grace(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(the_ladder_waits_longer_with_each_rung),
         SCENARIO(an_agent_that_asks_for_more_time_gets_it),

@@ -49,12 +49,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 /* {"text":"aaa..."} */
 static struct rv_str large_json(struct world *w)
 {
@@ -381,7 +375,7 @@ static void a_stop_answers_what_waits_for_room(void **state)
 
 int main(void)
 {
-#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
+#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_large_read_waits_for_room_and_small_ones_do_not),
         SCENARIO(a_full_disk_leaves_large_reads_in_line),

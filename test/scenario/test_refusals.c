@@ -18,18 +18,8 @@ static struct store_faults faults;
 
 static int open_world(void **state)
 {
-    static struct world w;
     faults = (struct store_faults){.fail_with = RV_ERR_BUSY};
-    world_open_faulty(&w, &faults);
-    world_publish(&w, workflow_file("order"));
-    *state = &w;
-    return 0;
-}
-
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
+    return world_setup(state, &faults, WORLD_FILES("order"));
 }
 
 static struct rv_call *poll_call(struct world *w, const char *agent, const char *instance,
@@ -623,7 +613,7 @@ static void files_that_are_displaced_refuse_new_work(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_reply_for_the_task_that_begins_in_its_batch_is_refused),
         SCENARIO(a_ready_step_survives_a_refused_cancel),

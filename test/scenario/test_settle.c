@@ -46,12 +46,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 static struct rv_call *undo(struct world *w, struct rv_task_id task, bool by_hand)
 {
     struct rv_command command = {.kind = RV_COMMAND_UNDO};
@@ -527,7 +521,7 @@ static void an_alert_has_its_ids(void **state)
     assert_non_null(memmem(cure.at, cure.len, id, strlen(id)));
 }
 
-#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, open_world, close_world)
+#define SCENARIO(f) cmocka_unit_test_setup_teardown(f, open_world, world_teardown)
 
 /* Control went on behind the step, whose request was done after all. */
 static void a_late_done_of_a_step_that_was_passed_is_undone_with_the_rest(void **state)

@@ -71,12 +71,6 @@ static void drop_second(struct world *w)
     w->ground.faults->drop_at = w->ground.faults->changes + 2;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 static void a_lost_attempt_is_handed_out_again_with_another_token(void **state)
 {
     struct world *w = *state;
@@ -260,9 +254,9 @@ static void a_lost_workflow_is_not_run_in_the_place_of_another(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
-#define SHARING(name) cmocka_unit_test_setup_teardown(name, open_sharing, close_world)
-#define DROPPING(name) cmocka_unit_test_setup_teardown(name, open_dropping, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
+#define SHARING(name) cmocka_unit_test_setup_teardown(name, open_sharing, world_teardown)
+#define DROPPING(name) cmocka_unit_test_setup_teardown(name, open_dropping, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_lost_attempt_is_handed_out_again_with_another_token),
         SCENARIO(a_parked_poll_is_answered_and_what_was_lost_is_not_there),

@@ -15,31 +15,49 @@
 
 static int open_world(void **state)
 {
-    static struct world w;
-    world_open(&w);
-    world_publish(&w, workflow_file("order"));
-    world_publish(&w, workflow_file("undo/leased"));
-    world_publish(&w, workflow_file("undo/cut-short"));
-    world_publish(&w, workflow_file("undo/mixed"));
-    world_publish(&w, workflow_file("undo/pivot"));
-    world_publish(&w, workflow_file("undo/refunds"));
-    *state = &w;
-    return 0;
+    return world_setup(state, NULL,
+                       WORLD_FILES("order", "undo/leased", "undo/cut-short", "undo/mixed",
+                                   "undo/pivot", "undo/refunds"));
 }
 
-static int close_world(void **state)
+/* A task of "order" whose first step is done. */
+static struct rv_task_id reserved(struct world *w)
 {
-    world_close(*state);
-    return 0;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    return task;
+}
+
+/* Both steps are done. */
+static struct rv_task_id charged(struct world *w)
+{
+    struct rv_task_id task = reserved(w);
+    assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "2"), 200);
+    assert_state(w, task, "processed");
+    return task;
+}
+
+/* The undo of its first step, the last of the undo. */
+static void released(struct world *w, struct rv_task_id task)
+{
+    world_complete(w, "inventory");
+    assert_state(w, task, "compensated");
+}
+
+/* A task of "mixed" whose last step fails. */
+static struct rv_task_id mixed_fails(struct world *w, enum rv_effect effect)
+{
+    struct rv_task_id task = world_submit(w, "mixed", "{}");
+    for (int i = 0; i < 3; i++)
+        world_expect_one(w, "{}");
+    world_fail(w, world_take(w, "one", "i1"), false, effect);
+    return task;
 }
 
 static void undo_goes_in_reverse_and_skips_what_needs_none(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "mixed", "{}");
-    for (int i = 0; i < 3; i++)
-        world_expect_one(w, "{}");
-    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_NONE);
+    struct rv_task_id task = mixed_fails(w, RV_EFFECT_NONE);
     assert_state(w, task, "compensating");
     world_expect_one(w, "{\"undo\":\"c\"}");
     world_expect_one(w, "{\"undo\":\"c2\"}");
@@ -54,10 +72,7 @@ static void undo_goes_in_reverse_and_skips_what_needs_none(void **state)
 static void an_effect_that_nobody_can_undo_calls_the_operator(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "mixed", "{}");
-    for (int i = 0; i < 3; i++)
-        world_expect_one(w, "{}");
-    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    struct rv_task_id task = mixed_fails(w, RV_EFFECT_UNKNOWN);
     assert_state(w, task, "error");
     assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_UNDO), 1);
     assert_int_equal(world_task(w, task)->direction, RV_FORWARD);
@@ -85,22 +100,19 @@ static void a_call_that_a_scopes_timeout_cuts_short_is_undone(void **state)
 static void an_unknown_outcome_is_compensated_as_unknown(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    struct rv_task_id task = reserved(w);
     world_fail(w, world_take(w, "payment", "p1"), false, RV_EFFECT_UNKNOWN);
     assert_state(w, task, "compensating");
     struct rv_assignment refund = world_take(w, "payment", "p1");
     assert_non_null(strstr(refund.input.at, "\"outcome\":\"unknown\""));
     assert_int_equal(world_done(w, refund, "{}"), 200);
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
-    assert_state(w, task, "compensated");
+    released(w, task);
 }
 
 static void cancel_revokes_first_and_compensates_only_then(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    struct rv_task_id task = reserved(w);
     struct rv_assignment charge = world_take(w, "payment", "p1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
     assert_state(w, task, "compensating");
@@ -117,8 +129,7 @@ static void cancel_revokes_first_and_compensates_only_then(void **state)
     struct rv_assignment refund = world_take(w, "payment", "p1");
     assert_non_null(strstr(refund.input.at, "\"outcome\":\"completed\""));
     assert_int_equal(world_done(w, refund, "{}"), 200);
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
-    assert_state(w, task, "compensated");
+    released(w, task);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_ERR_REFUSED);
 }
 
@@ -154,8 +165,7 @@ static void a_cancel_of_what_had_no_effect_ends_as_cancelled(void **state)
 static void a_failed_undo_is_an_error_with_direction_undo(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    struct rv_task_id task = reserved(w);
     world_fail(w, world_take(w, "payment", "p1"), false, RV_EFFECT_NONE);
     world_fail(w, world_take(w, "inventory", "i1"), false, RV_EFFECT_UNKNOWN);
     assert_state(w, task, "error");
@@ -164,8 +174,7 @@ static void a_failed_undo_is_an_error_with_direction_undo(void **state)
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_ERR_REFUSED);
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     assert_state(w, task, "compensating");
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
-    assert_state(w, task, "compensated");
+    released(w, task);
 }
 
 /* The error type of the group in which operators see the only open alert of the task. */
@@ -202,8 +211,7 @@ static int fails_as(struct world *w, const char *agent, const char *error)
 static void a_stopped_undo_is_found_by_its_own_error(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
+    struct rv_task_id task = reserved(w);
     assert_int_equal(fails_as(w, "payment", "{\"type\":\"https://x/declined\"}"), 200);
     assert_true(is_found(w, task, RV_STR("declined")));
     assert_int_equal(fails_as(w, "inventory", "{\"type\":\"https://x/gone\"}"), 200);
@@ -217,8 +225,7 @@ static void a_stopped_undo_is_found_by_its_own_error(void **state)
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
     assert_false(is_found(w, task, RV_STR("gone")));
     assert_true(is_found(w, task, RV_STR("declined")));
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
-    assert_state(w, task, "compensated");
+    released(w, task);
     assert_true(is_found(w, task, RV_STR("declined")));
 }
 
@@ -284,15 +291,12 @@ static void a_pivot_that_may_have_been_passed_is_a_failure(void **state)
 static void a_processed_task_can_be_undone(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
-    assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "2"), 200);
+    struct rv_task_id task = charged(w);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_ERR_REFUSED);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
     assert_int_equal(world_done(w, world_take(w, "payment", "p1"), "{}"), 200);
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "{}"), 200);
-    assert_state(w, task, "compensated");
+    released(w, task);
 }
 
 static void a_late_done_supplies_the_output(void **state)
@@ -327,17 +331,23 @@ static void undo_survives_a_restart_at_every_step(void **state)
     assert_state(w, task, "compensated");
 }
 
-static struct rv_call *poll_of(struct world *w, const char *boot, const char *poll, bool confirms)
+static struct rv_call *poll_with(struct world *w, const char *boot, const char *poll, uint32_t max,
+                                 bool confirms)
 {
     struct rv_call *call = world_call(w, RV_CALL_POLL);
     call->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
                                     .instance = RV_STR("i1"),
                                     .boot = rv_str_of(boot),
                                     .poll = rv_str_of(poll),
-                                    .max = 8,
+                                    .max = max,
                                     .confirms = confirms};
     assert_true(world_run(w, call));
     return call;
+}
+
+static struct rv_call *poll_of(struct world *w, const char *boot, const char *poll, bool confirms)
+{
+    return poll_with(w, boot, poll, 8, confirms);
 }
 
 /* The requests that the poll brings. */
@@ -349,14 +359,27 @@ static size_t brings(struct world *w, const char *boot, const char *poll)
 /* Takes nothing, and tells that what was answered before has not arrived. */
 static void answer_is_missed(struct world *w, const char *poll)
 {
-    struct rv_call *call = world_call(w, RV_CALL_POLL);
-    call->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
-                                    .instance = RV_STR("i1"),
-                                    .boot = RV_STR("b1"),
-                                    .poll = rv_str_of(poll),
-                                    .max = 0,
-                                    .confirms = true};
-    assert_true(world_run(w, call));
+    (void)poll_with(w, "b1", poll, 0, true);
+}
+
+/* The undo waits `ms` longer and not a millisecond more: its request. */
+static struct rv_assignment undo_after(struct world *w, int64_t ms)
+{
+    world_pass(w, ms - 1);
+    assert_int_equal(brings(w, "b1", "p4"), 0);
+    world_pass(w, 1);
+    struct rv_call *poll = poll_of(w, "b1", "p5", true);
+    assert_int_equal(poll->u.poll.requests_count, 1);
+    return poll->u.poll.requests[0];
+}
+
+/* It knows that output, and ends. */
+static void released_after(struct world *w, struct rv_task_id task, int64_t ms, const char *was)
+{
+    struct rv_assignment release = undo_after(w, ms);
+    assert_non_null(strstr(release.input.at, was));
+    assert_int_equal(world_done(w, release, "{}"), 200);
+    assert_state(w, task, "compensated");
 }
 
 /* An answer that was lost may have reached its agent all the same. */
@@ -372,14 +395,7 @@ static void an_undelivered_attempt_holds_the_undo_like_an_open_one(void **state)
     world_pass(w, 5000);
     assert_int_equal(brings(w, "b1", "p3"), 0);
     assert_int_equal(world_done(w, first, "{\"r\":1}"), 410);
-    world_pass(w, 4999);
-    assert_int_equal(brings(w, "b1", "p4"), 0);
-    world_pass(w, 1);
-    struct rv_call *release = poll_of(w, "b1", "p5", true);
-    assert_int_equal(release->u.poll.requests_count, 1);
-    assert_non_null(strstr(release->u.poll.requests[0].input.at, "\"was\":{\"r\":1}"));
-    assert_int_equal(world_done(w, release->u.poll.requests[0], "{}"), 200);
-    assert_state(w, task, "compensated");
+    released_after(w, task, 5000, "\"was\":{\"r\":1}");
 }
 
 /* The answer to p1 was not lost: its agent is at work while another attempt completes the step. The
@@ -398,14 +414,7 @@ static void an_older_attempt_that_ended_unheard_holds_the_undo(void **state)
     assert_state(w, task, "compensating");
     assert_int_equal(brings(w, "b1", "p3"), 0);
     world_restart(w, 100);
-    world_pass(w, 7899);
-    assert_int_equal(brings(w, "b1", "p4"), 0);
-    world_pass(w, 1);
-    struct rv_call *release = poll_of(w, "b1", "p5", true);
-    assert_int_equal(release->u.poll.requests_count, 1);
-    assert_non_null(strstr(release->u.poll.requests[0].input.at, "\"was\":{\"r\":2}"));
-    assert_int_equal(world_done(w, release->u.poll.requests[0], "{}"), 200);
-    assert_state(w, task, "compensated");
+    released_after(w, task, 7900, "\"was\":{\"r\":2}");
 }
 
 /* The same for a task that is processed by then. */
@@ -436,10 +445,7 @@ static void the_unheard_hold_the_undo_no_longer_than_their_lease(void **state)
     assert_int_equal(first.lease_until + 58000, first.complete_by);
     answer_is_missed(w, "p2");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, task), RV_OK);
-    world_pass(w, 1999);
-    assert_int_equal(brings(w, "b1", "p3"), 0);
-    world_pass(w, 1);
-    assert_int_equal(brings(w, "b1", "p4"), 1);
+    (void)undo_after(w, 2000);
 }
 
 /* A new boot id ends a revoked attempt at once. But it may be a late poll of a process before: the
@@ -470,10 +476,7 @@ static void a_late_poll_of_a_process_that_is_gone_lets_nothing_be_undone_beside_
     assert_int_equal(brings(w, "b1", "p0"), 0);
     assert_int_equal(world_step(w, task, 1)->attempt_state, RV_ATTEMPT_LOST);
     assert_state(w, task, "compensating");
-    world_pass(w, 1800);
-    assert_int_equal(brings(w, "b1", "p3"), 0);
-    world_pass(w, 200);
-    assert_int_equal(brings(w, "b1", "p4"), 1);
+    (void)undo_after(w, 1900);
 }
 
 /* The lease ended, the step waits for its next attempt, the task is cancelled, and then the first
@@ -494,43 +497,54 @@ static void a_late_done_during_the_undo_reaches_the_compensation(void **state)
     assert_state(w, task, "compensated");
 }
 
+/* A task of "refunds" whose charge runs out of time: what is left is its refund. */
+static struct rv_assignment charge_expires(struct world *w, struct rv_task_id *ret_task)
+{
+    *ret_task = world_submit(w, "refunds", "{}");
+    struct rv_assignment charge = world_take(w, "one", "i1");
+    world_pass(w, 10000);
+    return charge;
+}
+
+/* By a refund that knows what was charged; its request. */
+static struct rv_assignment refunded(struct world *w, struct rv_task_id task)
+{
+    struct rv_assignment refund = world_take(w, "one", "i1");
+    assert_string_equal(refund.input.at, "{\"id\":7,\"outcome\":\"completed\",\"was\":{\"id\":7}}");
+    assert_int_equal(world_done(w, refund, "{}"), 200);
+    assert_state(w, task, "compensated");
+    return refund;
+}
+
 /* The compensation was told that nobody knows, and its attempt is out when the `done` comes: that
  * attempt stays as it left, and the next one knows. */
 static void a_late_done_reaches_the_next_attempt_of_the_compensation(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "refunds", "{}");
-    struct rv_assignment charge = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_assignment charge = charge_expires(w, &task);
     struct rv_assignment refund = world_take(w, "one", "i1");
     assert_string_equal(refund.input.at, "{\"id\":null,\"outcome\":\"unknown\",\"was\":null}");
     assert_int_equal(world_done(w, charge, "{\"id\":7}"), 410);
     assert_string_equal(world_step(w, task, 2)->input.at, refund.input.at);
     assert_int_equal(world_fail(w, refund, true, RV_EFFECT_NONE), 200);
     world_pass(w, 2000);
-    struct rv_assignment next = world_take(w, "one", "i1");
+    struct rv_assignment next = refunded(w, task);
     assert_int_equal(next.step.number, refund.step.number);
     assert_int_equal(next.attempt, 2);
-    assert_string_equal(next.input.at, "{\"id\":7,\"outcome\":\"completed\",\"was\":{\"id\":7}}");
-    assert_int_equal(world_done(w, next, "{}"), 200);
-    assert_state(w, task, "compensated");
 }
 
 /* Nothing is out: what waits asks anew at once, and a restart changes nothing. */
 static void a_late_done_reaches_a_compensation_that_waits(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "refunds", "{}");
-    struct rv_assignment charge = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_assignment charge = charge_expires(w, &task);
     world_fail(w, world_take(w, "one", "i1"), true, RV_EFFECT_NONE);
     assert_int_equal(world_done(w, charge, "{\"id\":7}"), 410);
     assert_int_equal(world_done(w, charge, "{\"id\":7}"), 410);
     world_restart(w, 2000);
-    struct rv_assignment next = world_take(w, "one", "i1");
-    assert_string_equal(next.input.at, "{\"id\":7,\"outcome\":\"completed\",\"was\":{\"id\":7}}");
-    assert_int_equal(world_done(w, next, "{}"), 200);
-    assert_state(w, task, "compensated");
+    (void)refunded(w, task);
 }
 
 /* What is known by then has the workflow's own expression fail: that calls an operator, whose word
@@ -538,9 +552,8 @@ static void a_late_done_reaches_a_compensation_that_waits(void **state)
 static void a_late_done_that_the_compensation_cannot_take_calls_the_operator(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "refunds", "{}");
-    struct rv_assignment charge = world_take(w, "one", "i1");
-    world_pass(w, 10000);
+    struct rv_task_id task;
+    struct rv_assignment charge = charge_expires(w, &task);
     world_fail(w, world_take(w, "one", "i1"), true, RV_EFFECT_NONE);
     assert_int_equal(world_done(w, charge, "[1]"), 410);
     assert_state(w, task, "error");
@@ -549,7 +562,7 @@ static void a_late_done_that_the_compensation_cannot_take_calls_the_operator(voi
     assert_state(w, task, "error");
 }
 
-static enum rv_err abandon(struct world *w, struct rv_task_id task)
+static void abandon(struct world *w, struct rv_task_id task)
 {
     struct rv_call *call = world_call(w, RV_CALL_OPERATE);
     call->u.operate.verb = RV_COMMAND_CANCEL;
@@ -558,7 +571,8 @@ static enum rv_err abandon(struct world *w, struct rv_task_id task)
     call->u.operate.reason = RV_STR("undone by hand");
     call->u.operate.abandon = true;
     assert_true(world_run(w, call));
-    return call->err;
+    assert_int_equal(call->err, RV_OK);
+    assert_state(w, task, "cancelled");
 }
 
 /* Whatever state a task is in, an operator can end it. */
@@ -566,13 +580,11 @@ static void abandon_is_the_way_out_of_everything(void **state)
 {
     struct world *w = *state;
     struct rv_task_id pending = world_submit(w, "order", "{}");
-    assert_int_equal(abandon(w, pending), RV_OK);
-    assert_state(w, pending, "cancelled");
+    abandon(w, pending);
     /* At work: the reply comes too late and is kept. */
     struct rv_task_id busy = world_submit(w, "order", "{}");
     struct rv_assignment reserve = world_take(w, "inventory", "i1");
-    assert_int_equal(abandon(w, busy), RV_OK);
-    assert_state(w, busy, "cancelled");
+    abandon(w, busy);
     assert_non_null(strstr(world_task(w, busy)->error.at, "undone by hand"));
     assert_int_equal(world_step(w, busy, 1)->effect, RV_EFFECT_UNKNOWN);
     assert_int_equal(world_done(w, reserve, "{}"), 410);
@@ -582,26 +594,18 @@ static void abandon_is_the_way_out_of_everything(void **state)
     (void)world_take(w, "inventory", "i1");
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, revoked), RV_OK);
     assert_state(w, revoked, "compensating");
-    assert_int_equal(abandon(w, revoked), RV_OK);
-    assert_state(w, revoked, "cancelled");
+    abandon(w, revoked);
     /* Stuck at a step that nobody can undo. */
-    struct rv_task_id stuck = world_submit(w, "mixed", "{}");
-    for (int i = 0; i < 3; i++)
-        world_expect_one(w, "{}");
-    world_fail(w, world_take(w, "one", "i1"), false, RV_EFFECT_UNKNOWN);
+    struct rv_task_id stuck = mixed_fails(w, RV_EFFECT_UNKNOWN);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_ERR_REFUSED);
-    struct rv_call *by_hand = world_call(w, RV_CALL_OPERATE);
-    by_hand->u.operate.verb = RV_COMMAND_CANCEL;
-    by_hand->u.operate.task = stuck;
-    by_hand->u.operate.by_hand = true;
-    assert_true(world_run(w, by_hand));
-    assert_int_equal(by_hand->err, RV_OK);
+    struct rv_command by_hand = {.kind = RV_COMMAND_CANCEL};
+    by_hand.u.operate.by_hand = true;
+    assert_int_equal(world_give(w, stuck, by_hand)->err, RV_OK);
     assert_state(w, stuck, "error");
     assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, stuck), RV_ERR_REFUSED);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, stuck), RV_ERR_REFUSED);
     assert_int_equal(world_operate(w, RV_COMMAND_CANCEL, stuck), RV_ERR_REFUSED);
-    assert_int_equal(abandon(w, stuck), RV_OK);
-    assert_state(w, stuck, "cancelled");
+    abandon(w, stuck);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, stuck), RV_ERR_REFUSED);
     world_pass(w, 10 * 60 * 1000);
     assert_state(w, stuck, "cancelled");
@@ -615,7 +619,7 @@ static void an_input_is_stored_once(void **state)
     struct rv_task_id task = world_submit(w, "once", "{\"sku\":\"A\"}");
     assert_null(world_step(w, task, 1)->data.at);
     world_restart(w, 1000);
-    assert_int_equal(world_done(w, world_take(w, "one", "i1"), "{}"), 200);
+    world_complete(w, "one");
     assert_true(rv_str_is(world_step(w, task, 2)->data, "{\"was\":\"A\",\"got\":{}}"));
     struct rv_assignment request = world_take(w, "one", "i1");
     assert_string_equal(request.input.at, "{\"given\":{\"was\":\"A\",\"got\":{}}}");
@@ -643,12 +647,9 @@ static void assert_failures(struct world *w, const char *type)
 static void a_failed_undo_of_a_processed_task_is_counted(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
-    assert_int_equal(world_done(w, world_take(w, "inventory", "i1"), "1"), 200);
-    assert_int_equal(world_done(w, world_take(w, "payment", "i1"), "1"), 200);
+    struct rv_task_id task = charged(w);
     assert_int_equal(world_operate(w, RV_COMMAND_UNDO, task), RV_OK);
-    struct rv_reply gone = {.effect = RV_EFFECT_NONE, .error = RV_STR("{\"type\":\"gone\"}")};
-    assert_int_equal(world_reply(w, world_take(w, "payment", "i1"), gone), 200);
+    assert_int_equal(fails_as(w, "payment", "{\"type\":\"gone\"}"), 200);
     assert_state(w, task, "error");
     assert_failures(w, "gone");
 }
@@ -658,14 +659,11 @@ static void a_task_that_is_parked_while_it_is_undone_is_counted(void **state)
 {
     static struct world w;
     struct store_faults faults = {.fail_with = RV_ERR_BUSY};
-    struct rv_reply declined = {.effect = RV_EFFECT_NONE,
-                                .error = RV_STR("{\"type\":\"declined\"}")};
     (void)state;
     world_open_faulty(&w, &faults);
     world_publish(&w, workflow_file("order"));
-    struct rv_task_id task = world_submit(&w, "order", "{}");
-    assert_int_equal(world_done(&w, world_take(&w, "inventory", "i1"), "1"), 200);
-    assert_int_equal(world_reply(&w, world_take(&w, "payment", "i1"), declined), 200);
+    struct rv_task_id task = reserved(&w);
+    assert_int_equal(fails_as(&w, "payment", "{\"type\":\"declined\"}"), 200);
     faults.offender = task;
     (void)world_poll(&w, "inventory", "i1", 1);
     world_settle(&w);
@@ -678,7 +676,7 @@ static void a_task_that_is_parked_while_it_is_undone_is_counted(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(an_input_is_stored_once),
         SCENARIO(undo_goes_in_reverse_and_skips_what_needs_none),

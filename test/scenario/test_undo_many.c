@@ -58,12 +58,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 /* More steps than one decision once had room for: all of them are undone, newest first, and nobody
  * else notices. */
 static void many_steps_that_a_retry_kept_are_all_undone(void **state)
@@ -251,7 +245,7 @@ static void what_a_retry_kept_is_undone_when_a_new_input_is_taken_back(void **st
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(many_steps_that_a_retry_kept_are_all_undone),
         SCENARIO(many_compensations_that_end_at_once_are_carried_out),

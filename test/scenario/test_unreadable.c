@@ -30,12 +30,6 @@ static int open_world(void **state)
     return 0;
 }
 
-static int close_world(void **state)
-{
-    world_close(*state);
-    return 0;
-}
-
 /* A definition that nothing can read. */
 static int64_t unreadable(struct world *w)
 {
@@ -326,7 +320,7 @@ static void a_mended_task_at_which_instances_died_calls_again(void **state)
 
 int main(void)
 {
-#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+#define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_task_whose_definition_cannot_be_read_is_parked),
         SCENARIO(a_result_that_cannot_be_taken_is_kept),

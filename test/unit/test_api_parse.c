@@ -29,6 +29,27 @@ static void bench_end(struct bench *bench)
     rv_arena_done(&bench->call.arena);
 }
 
+/* For another request. */
+static void bench_renew(struct bench *bench)
+{
+    bench_end(bench);
+    bench_begin(bench);
+}
+
+static int open_bench(void **state)
+{
+    static struct bench bench;
+    bench_begin(&bench);
+    *state = &bench;
+    return 0;
+}
+
+static int close_bench(void **state)
+{
+    bench_end(*state);
+    return 0;
+}
+
 /* The status of the refusal, or 0 and the call. */
 static int parse_keyed(struct bench *bench, const char *method, struct rv_str target,
                        struct rv_str body, struct rv_str key)
@@ -54,6 +75,14 @@ static int parse(struct bench *bench, const char *method, struct rv_str target, 
 static int parse_text(struct bench *bench, const char *method, const char *target, const char *body)
 {
     return parse(bench, method, rv_str_of(target), rv_str_of(body));
+}
+
+static void accepts(struct bench *bench, const char *method, const char *target, const char *body)
+{
+    int status = parse_text(bench, method, target, body);
+    if (status != 0)
+        fail_msg("%s %s: %d %.*s", method, target, status,
+                 RV_STR_FMT(bench->parser.problem.detail));
 }
 
 struct bad {
@@ -192,62 +221,55 @@ static const struct bad bads[] = {
 
 static void bad_requests_are_refused_with_their_cure(void **state)
 {
-    (void)state;
+    struct bench *bench = *state;
     for (size_t i = 0; i < sizeof bads / sizeof bads[0]; i++) {
         const struct bad *bad = &bads[i];
-        struct bench bench;
-        bench_begin(&bench);
-        int status = parse_text(&bench, bad->method, bad->target, bad->body);
-        const struct rv_str detail = bench.parser.problem.detail;
+        bench_renew(bench);
+        int status = parse_text(bench, bad->method, bad->target, bad->body);
+        const struct rv_str detail = bench->parser.problem.detail;
         if (status != bad->status || detail.at == NULL || strstr(detail.at, bad->says) == NULL)
             fail_msg("%s %s %s: %d %.*s", bad->method, bad->target, bad->body, status,
                      RV_STR_FMT(detail));
-        bench_end(&bench);
     }
 }
 
 static void the_largest_revision_is_accepted(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench);
+    struct bench *bench = *state;
     const char *target = "/v1/tasks/06DWX3T9H2K4Q?wait=PT1S&revision=9223372036854775807";
-    assert_int_equal(parse_text(&bench, "GET", target, ""), 0);
-    assert_int_equal(bench.call.u.show.after_revision, INT64_MAX);
-    bench_end(&bench);
+    accepts(bench, "GET", target, "");
+    assert_int_equal(bench->call.u.show.after_revision, INT64_MAX);
 }
 
-/* A faulty item among good ones: its status and what its message says. */
-static const struct bad bad_replies[] = {
-    {"", "", "5", 422, "replies[1] must be a JSON object"},
-    {"", "", "{\"token\":\"1\",\"output\":1}", 422, "replies[1].step is missing"},
-    {"", "", "{\"step\":\"" STEP "\",\"token\":\"1\"}", 422, "either output or error"},
-    {"", "", "{\"step\":\"" STEP "\",\"token\":\"1\",\"output\":1,\"error\":{}}", 422, "either"},
-    {"", "", "{\"step\":\"" STEP "\",\"token\":\"1\",\"error\":\"x\"}", 422, "must be an object"},
-    {"", "", "{\"step\":\"" STEP "\",\"token\":\"1\",\"error\":{}}", 422, "error.type is missing"},
-    {"", "", "{\"step\":\"" STEP "\",\"token\":\"1\",\"error\":{\"type\":\"t\",\"transiet\":true}}",
-     422, "did you mean \"transient\""},
-    {"", "",
-     "{\"step\":\"" STEP "\",\"token\":\"1\",\"error\":{\"type\":\"t\",\"effect\":\"done\"}}", 422,
-     "\"none\" or \"unknown\""},
-    {"", "",
-     "{\"step\":\"" STEP "\",\"token\":\"1\",\"error\":{\"type\":\"t\",\"retryAfterMs\":-1}}", 422,
-     "retryAfterMs"},
-    {"", "", "{\"step\":\"" STEP "\",\"token\":\"1\",\"outptu\":1}", 422, "\"output\""},
+/* A faulty item among good ones, and what the message of its 422 contains. */
+#define REPLY "{\"step\":\"" STEP "\",\"token\":\"1\""
+static const struct {
+    const char *body;
+    const char *says;
+} bad_replies[] = {
+    {"5", "replies[1] must be a JSON object"},
+    {"{\"token\":\"1\",\"output\":1}", "replies[1].step is missing"},
+    {REPLY "}", "either output or error"},
+    {REPLY ",\"output\":1,\"error\":{}}", "either"},
+    {REPLY ",\"error\":\"x\"}", "must be an object"},
+    {REPLY ",\"error\":{}}", "error.type is missing"},
+    {REPLY ",\"error\":{\"type\":\"t\",\"transiet\":true}}", "did you mean \"transient\""},
+    {REPLY ",\"error\":{\"type\":\"t\",\"effect\":\"done\"}}", "\"none\" or \"unknown\""},
+    {REPLY ",\"error\":{\"type\":\"t\",\"retryAfterMs\":-1}}", "retryAfterMs"},
+    {REPLY ",\"outptu\":1}", "\"output\""},
 };
 
 static void a_bad_reply_does_not_spoil_the_others(void **state)
 {
-    (void)state;
+    struct bench *bench = *state;
     for (size_t i = 0; i < sizeof bad_replies / sizeof bad_replies[0]; i++) {
-        struct bench bench;
-        bench_begin(&bench);
+        bench_renew(bench);
         static const char *const good = "{\"step\":\"" STEP "\",\"token\":\"" TOKEN
                                         "\",\"output\":{\"n\":1.50}}";
-        struct rv_str body = rv_arena_printf(&bench.call.arena, "{\"replies\":[%s,%s,%s]}", good,
+        struct rv_str body = rv_arena_printf(&bench->call.arena, "{\"replies\":[%s,%s,%s]}", good,
                                              bad_replies[i].body, good);
-        assert_int_equal(parse(&bench, "POST", RV_STR("/v1/replies"), body), 0);
-        const struct rv_call_replies *replies = &bench.call.u.replies;
+        assert_int_equal(parse(bench, "POST", RV_STR("/v1/replies"), body), 0);
+        const struct rv_call_replies *replies = &bench->call.u.replies;
         assert_int_equal(replies->count, 3);
         for (size_t k = 0; k < 3; k += 2) {
             assert_int_equal(replies->items[k].refused, 0);
@@ -257,32 +279,27 @@ static void a_bad_reply_does_not_spoil_the_others(void **state)
             assert_int_equal(replies->items[k].reply.effect, RV_EFFECT_DONE);
         }
         const struct rv_reply_item *item = &replies->items[1];
-        if (item->refused != bad_replies[i].status || item->step.number != 0 ||
+        if (item->refused != 422 || item->step.number != 0 ||
             strstr(item->refusal.at, bad_replies[i].says) == NULL)
             fail_msg("%s: %d %s", bad_replies[i].body, item->refused,
                      item->refusal.at ? item->refusal.at : "");
-        bench_end(&bench);
     }
 }
 
 static void errors_keep_their_bytes_and_their_defaults(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench);
-    assert_int_equal(
-        parse_text(&bench, "POST", "/v1/replies",
-                   "{\"replies\":["
-                   "{\"step\":\"" STEP "\",\"token\":\"1\",\"error\":{\"type\":\"t\","
-                   "\"transient\":true,\"retryAfterMs\":500,\"own\":12345678901234567890}},"
-                   "{\"step\":\"" STEP "\",\"token\":\"2\",\"error\":{\"type\":\"t\","
-                   "\"retryAfterMs\":9007199254740992}},"
-                   "{\"step\":\"" STEP "\",\"token\":\"3\",\"error\":{\"type\":\"circuit-open\","
-                   "\"target\":\"bank\",\"transient\":true,\"effect\":\"none\"}},"
-                   "{\"step\":\"no step\",\"token\":\"4\",\"output\":null},"
-                   "{\"step\":\"" STEP "\",\"token\":\"xyz\",\"output\":null}]}"),
-        0);
-    const struct rv_reply_item *items = bench.call.u.replies.items;
+    struct bench *bench = *state;
+    accepts(bench, "POST", "/v1/replies",
+            "{\"replies\":["
+            "{\"step\":\"" STEP "\",\"token\":\"1\",\"error\":{\"type\":\"t\","
+            "\"transient\":true,\"retryAfterMs\":500,\"own\":12345678901234567890}},"
+            "{\"step\":\"" STEP "\",\"token\":\"2\",\"error\":{\"type\":\"t\","
+            "\"retryAfterMs\":9007199254740992}},"
+            "{\"step\":\"" STEP "\",\"token\":\"3\",\"error\":{\"type\":\"circuit-open\","
+            "\"target\":\"bank\",\"transient\":true,\"effect\":\"none\"}},"
+            "{\"step\":\"no step\",\"token\":\"4\",\"output\":null},"
+            "{\"step\":\"" STEP "\",\"token\":\"xyz\",\"output\":null}]}");
+    const struct rv_reply_item *items = bench->call.u.replies.items;
     assert_true(items[0].failed && items[0].reply.transient);
     assert_int_equal(items[0].reply.effect, RV_EFFECT_UNKNOWN);
     assert_int_equal(items[0].reply.retry_after_ms, 500);
@@ -300,20 +317,16 @@ static void errors_keep_their_bytes_and_their_defaults(void **state)
     assert_int_equal(items[4].step.number, items[0].step.number);
     assert_int_equal(items[4].token, 0);
     assert_true(rv_str_is(items[4].reply.output, "null"));
-    bench_end(&bench);
 }
 
 static void a_submission_is_taken_apart(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench);
-    assert_int_equal(parse_text(&bench, "POST", "/v1/tasks?wait=PT20S",
-                                "{\"workflow\":\"shop/order:1.0.0\",\"input\":{ \"n\" : 1e2, \"m\":"
-                                "10000000000000000000001 },\"key\":\"order-17\",\"priority\":9,"
-                                "\"correlationId\":\"c\"}"),
-                     0);
-    const struct rv_call_submit *submit = &bench.call.u.submit;
+    struct bench *bench = *state;
+    accepts(bench, "POST", "/v1/tasks?wait=PT20S",
+            "{\"workflow\":\"shop/order:1.0.0\",\"input\":{ \"n\" : 1e2, \"m\":"
+            "10000000000000000000001 },\"key\":\"order-17\",\"priority\":9,"
+            "\"correlationId\":\"c\"}");
+    const struct rv_call_submit *submit = &bench->call.u.submit;
     assert_int_equal(submit->count, 1);
     assert_false(submit->batch);
     assert_int_equal(submit->wait_ms, 20000);
@@ -326,22 +339,18 @@ static void a_submission_is_taken_apart(void **state)
     assert_true(rv_str_is(item->correlation, "c"));
     assert_int_equal(item->priority, 9);
     assert_int_equal(item->body_hash.len, 64);
-    bench_end(&bench);
 }
 
 static void a_trace_context_is_taken_as_it_comes(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench);
-    assert_int_equal(parse_text(&bench, "POST", "/v1/tasks",
-                                "{\"tasks\":["
-                                "{\"workflow\":\"s/a\",\"traceparent\":\"p\",\"tracestate\":\"s\"},"
-                                "{\"workflow\":\"s/a\",\"traceparent\":7,\"tracestate\":[]},"
-                                "{\"workflow\":\"s/a\",\"traceparent\":\"\\u0000\"},"
-                                "{\"workflow\":\"s/a\",\"tracestate\":\"s\"}]}"),
-                     0);
-    const struct rv_submission *items = bench.call.u.submit.items;
+    struct bench *bench = *state;
+    accepts(bench, "POST", "/v1/tasks",
+            "{\"tasks\":["
+            "{\"workflow\":\"s/a\",\"traceparent\":\"p\",\"tracestate\":\"s\"},"
+            "{\"workflow\":\"s/a\",\"traceparent\":7,\"tracestate\":[]},"
+            "{\"workflow\":\"s/a\",\"traceparent\":\"\\u0000\"},"
+            "{\"workflow\":\"s/a\",\"tracestate\":\"s\"}]}");
+    const struct rv_submission *items = bench->call.u.submit.items;
     assert_true(rv_str_is(items[0].traceparent, "p"));
     assert_true(rv_str_is(items[0].tracestate, "s"));
     for (size_t i = 0; i < 4; i++)
@@ -351,95 +360,105 @@ static void a_trace_context_is_taken_as_it_comes(void **state)
     assert_int_equal(items[2].traceparent.len, 1);
     assert_null(items[3].traceparent.at);
     assert_null(items[3].tracestate.at);
-    bench_end(&bench);
 }
 
 static struct rv_str hash_of(struct bench *bench, const char *body)
 {
-    assert_int_equal(parse_text(bench, "POST", "/v1/tasks", body), 0);
+    accepts(bench, "POST", "/v1/tasks", body);
     return bench->call.u.submit.items[0].body_hash;
 }
 
 static void the_hash_is_that_of_the_content(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench);
-    struct rv_str one = hash_of(&bench, "{\"workflow\":\"a/b\",\"key\":\"k\",\"input\":{\"x\":1}}");
-    struct rv_str same = hash_of(&bench,
-                                 "{ \"key\":\"k\", \"input\":{\"x\":1}, \"workflow\":\"a/b\"}");
-    struct rv_str other = hash_of(&bench,
-                                  "{\"workflow\":\"a/b\",\"key\":\"k\",\"input\":{\"x\":2}}");
-    assert_true(rv_str_eq(one, same));
-    assert_false(rv_str_eq(one, other));
-    struct rv_str traced = hash_of(&bench,
-                                   "{\"tracestate\":\"s\",\"workflow\":\"a/b\",\"key\":\"k\","
-                                   "\"traceparent\":\"p\",\"input\":{\"x\":1}}");
-    assert_true(rv_str_eq(one, traced));
-    assert_null(hash_of(&bench, "{\"workflow\":\"a/b\"}").at);
-    bench_end(&bench);
+    struct bench *bench = *state;
+    static const struct {
+        const char *name;
+        const char *body;
+        bool same;
+    } rows[] = {
+        {"order and blanks", "{ \"key\":\"k\", \"input\":{\"x\":1}, \"workflow\":\"a/b\"}", true},
+        {"input", "{\"workflow\":\"a/b\",\"key\":\"k\",\"input\":{\"x\":2}}", false},
+        {"trace context",
+         "{\"tracestate\":\"s\",\"workflow\":\"a/b\",\"key\":\"k\",\"traceparent\":\"p\","
+         "\"input\":{\"x\":1}}",
+         true},
+    };
+    struct rv_str one = hash_of(bench, "{\"workflow\":\"a/b\",\"key\":\"k\",\"input\":{\"x\":1}}");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        print_message("# %s\n", rows[i].name);
+        assert_int_equal(rv_str_eq(one, hash_of(bench, rows[i].body)), rows[i].same);
+    }
+    assert_null(hash_of(bench, "{\"workflow\":\"a/b\"}").at);
 }
 
-/* Sent with Idempotency-Key: its key and hash, or the status of the refusal. */
-static int submit_keyed(struct bench *bench, const char *body, struct rv_str key)
-{
-    return parse_keyed(bench, "POST", RV_STR("/v1/tasks"), rv_str_of(body), key);
-}
+#define TASK_BARE "{\"workflow\":\"a/b\",\"input\":{\"x\":1}}"
+#define TASK_KEYED "{\"workflow\":\"a/b\",\"key\":\"k 1\",\"input\":{\"x\":1}}"
 
 static void a_key_in_the_header_is_one_in_the_body(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench);
-    const char *bare = "{\"workflow\":\"a/b\",\"input\":{\"x\":1}}";
-    const char *keyed = "{\"workflow\":\"a/b\",\"key\":\"k 1\",\"input\":{\"x\":1}}";
-    struct rv_str hash = hash_of(&bench, keyed);
-    struct rv_str ways[] = {RV_STR("k 1"), RV_STR("\"k 1\"")};
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
-        for (size_t in_body = 0; in_body < 2; in_body++) {
-            assert_int_equal(submit_keyed(&bench, in_body ? keyed : bare, ways[i]), 0);
-            const struct rv_submission *item = &bench.call.u.submit.items[0];
-            assert_true(rv_str_is(item->key, "k 1"));
-            assert_true(rv_str_eq(item->body_hash, hash));
-        }
+    struct bench *bench = *state;
+    struct rv_str hash = hash_of(bench, TASK_KEYED);
+    static const char *const ways[] = {"k 1", "\"k 1\""};
+    static const char *const bodies[] = {TASK_BARE, TASK_KEYED};
+    for (size_t i = 0; i < 4; i++) {
+        const char *way = ways[i / 2], *body = bodies[i % 2];
+        print_message("# %s %s\n", way, body);
+        assert_int_equal(
+            parse_keyed(bench, "POST", RV_STR("/v1/tasks"), rv_str_of(body), rv_str_of(way)), 0);
+        const struct rv_submission *item = &bench->call.u.submit.items[0];
+        assert_true(rv_str_is(item->key, "k 1"));
+        assert_true(rv_str_eq(item->body_hash, hash));
     }
+}
+
+static void a_key_in_the_header_is_checked(void **state)
+{
+    struct bench *bench = *state;
     char longest[RV_KEY_BYTES_MAX + 1];
     memset(longest, 'k', sizeof longest);
-    assert_int_equal(submit_keyed(&bench, bare, (struct rv_str){longest, RV_KEY_BYTES_MAX}), 0);
-    struct rv_str wrong[] = {
-        RV_STR(""),     RV_STR("\"\""), RV_STR("\"a\\b\""),       RV_STR("\"a\"b\""),
-        RV_STR("a\tb"), RV_STR("\xff"), {longest, sizeof longest}};
-    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++)
-        assert_int_equal(submit_keyed(&bench, bare, wrong[i]), 400);
-    assert_int_equal(submit_keyed(&bench, bare, RV_STR("k\xe2\x80\xae")), 422);
-    assert_int_equal(submit_keyed(&bench, keyed, RV_STR("k 2")), 400);
-    assert_int_equal(submit_keyed(&bench, "{\"tasks\":[{\"workflow\":\"a/b\"}]}", RV_STR("k")),
-                     400);
-    assert_int_equal(parse_keyed(&bench, "POST", RV_STR("/v1/keys"),
-                                 RV_STR("{\"role\":\"observer\"}"), RV_STR("k")),
-                     400);
-    assert_int_equal(parse_keyed(&bench, "POST", RV_STR("/v1/selections?state=error"), RV_STR("{}"),
-                                 RV_STR("k")),
-                     400);
-    bench_end(&bench);
+    const struct {
+        const char *name;
+        const char *target;
+        const char *body;
+        struct rv_str key;
+        int status; /* 0: accepted */
+    } rows[] = {
+        {"longest", "/v1/tasks", TASK_BARE, {longest, RV_KEY_BYTES_MAX}, 0},
+        {"longer", "/v1/tasks", TASK_BARE, {longest, sizeof longest}, 400},
+        {"empty", "/v1/tasks", TASK_BARE, RV_STR(""), 400},
+        {"empty in quotes", "/v1/tasks", TASK_BARE, RV_STR("\"\""), 400},
+        {"backslash", "/v1/tasks", TASK_BARE, RV_STR("\"a\\b\""), 400},
+        {"quote inside", "/v1/tasks", TASK_BARE, RV_STR("\"a\"b\""), 400},
+        {"tab", "/v1/tasks", TASK_BARE, RV_STR("a\tb"), 400},
+        {"no UTF-8", "/v1/tasks", TASK_BARE, RV_STR("\xff"), 400},
+        {"formatting character", "/v1/tasks", TASK_BARE, RV_STR("k\xe2\x80\xae"), 422},
+        {"another in the body", "/v1/tasks", TASK_KEYED, RV_STR("k 2"), 400},
+        {"batch", "/v1/tasks", "{\"tasks\":[{\"workflow\":\"a/b\"}]}", RV_STR("k"), 400},
+        {"API key", "/v1/keys", "{\"role\":\"observer\"}", RV_STR("k"), 400},
+        {"selection", "/v1/selections?state=error", "{}", RV_STR("k"), 400},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        print_message("# %s\n", rows[i].name);
+        assert_int_equal(parse_keyed(bench, "POST", rv_str_of(rows[i].target),
+                                     rv_str_of(rows[i].body), rows[i].key),
+                         rows[i].status);
+    }
 }
 
 static void a_batch_keeps_bad_items_apart(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench);
+    struct bench *bench = *state;
     char *large = malloc(RV_PAYLOAD_BYTES_MAX + 1);
     memset(large, 'x', RV_PAYLOAD_BYTES_MAX);
     large[RV_PAYLOAD_BYTES_MAX] = '\0';
-    struct rv_str body = rv_arena_printf(&bench.call.arena,
+    struct rv_str body = rv_arena_printf(&bench->call.arena,
                                          "{\"tasks\":[{\"workflow\":\"a/b\"},{\"workflow\":\"a\"},"
                                          "{\"workflow\":\"a/b\",\"input\":\"%s\"},"
                                          "{\"workflow\":\"a/c\",\"input\":[]}]}",
                                          large);
     free(large);
-    assert_int_equal(parse(&bench, "POST", RV_STR("/v1/tasks"), body), 0);
-    const struct rv_call_submit *submit = &bench.call.u.submit;
+    assert_int_equal(parse(bench, "POST", RV_STR("/v1/tasks"), body), 0);
+    const struct rv_call_submit *submit = &bench->call.u.submit;
     assert_int_equal(submit->count, 4);
     assert_true(submit->batch);
     assert_int_equal(submit->items[0].err, RV_OK);
@@ -449,103 +468,84 @@ static void a_batch_keeps_bad_items_apart(void **state)
     assert_non_null(strstr(submit->items[2].message.at, "tasks[2].input"));
     assert_int_equal(submit->items[3].err, RV_OK);
     assert_true(rv_str_is(submit->items[3].input, "[]"));
-    bench_end(&bench);
 }
 
 static void polls_have_defaults(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench);
-    assert_int_equal(
-        parse_text(&bench, "POST", "/v1/agents/in%2dventory/requests", "{\"instance\":\"i\"}"), 0);
-    const struct rv_poll *poll = &bench.call.u.poll;
+    struct bench *bench = *state;
+    accepts(bench, "POST", "/v1/agents/in%2dventory/requests", "{\"instance\":\"i\"}");
+    const struct rv_poll *poll = &bench->call.u.poll;
     assert_true(rv_str_is(poll->agent, "in-ventory"));
     assert_int_equal(poll->max, 1);
     assert_int_equal(poll->wait_ms, RV_WAIT_MS_DEFAULT);
     assert_false(poll->confirms);
     assert_true(rv_str_is(poll->poll, "auto-0000000000000007"));
     assert_non_null(poll->boot.at);
-    bench_end(&bench);
-    bench_begin(&bench);
-    assert_int_equal(parse_text(&bench, "POST", "/v1/agents/a/requests",
-                                "{\"instance\":\"i\",\"boot\":\"b\",\"max\":1000,\"waitMs\":0,"
-                                "\"poll\":\"p2\",\"confirm\":[\"p1\"]}"),
-                     0);
+    bench_renew(bench);
+    accepts(bench, "POST", "/v1/agents/a/requests",
+            "{\"instance\":\"i\",\"boot\":\"b\",\"max\":1000,\"waitMs\":0,"
+            "\"poll\":\"p2\",\"confirm\":[\"p1\"]}");
     assert_int_equal(poll->max, RV_POLL_REQUESTS_MAX);
     assert_int_equal(poll->wait_ms, 0);
     assert_true(poll->confirms);
     assert_int_equal(poll->confirm_count, 1);
     assert_true(rv_str_is(poll->confirm[0], "p1"));
-    bench_end(&bench);
-    bench_begin(&bench);
-    assert_int_equal(
-        parse_text(&bench, "POST", "/v1/agents/a/requests", "{\"instance\":\"i\",\"confirm\":[]}"),
-        0);
+    bench_renew(bench);
+    accepts(bench, "POST", "/v1/agents/a/requests", "{\"instance\":\"i\",\"confirm\":[]}");
     assert_true(poll->confirms);
-    bench_end(&bench);
 }
 
 static void queries_are_taken_apart(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench);
-    assert_int_equal(
-        parse_text(&bench, "GET", "/v1/tasks?workflow=shop%2Forder&state=error&limit=10", ""), 0);
-    const struct rv_call_list *list = &bench.call.u.list;
+    struct bench *bench = *state;
+    accepts(bench, "GET", "/v1/tasks?workflow=shop%2Forder&state=error&limit=10", "");
+    const struct rv_call_list *list = &bench->call.u.list;
     assert_true(list->filter.by_state);
     assert_int_equal(list->filter.state, RV_TASK_ERROR);
     assert_true(rv_str_is(list->filter.workflow, "shop/order"));
     assert_int_equal(list->limit, 10);
-    bench_end(&bench);
-    bench_begin(&bench);
-    assert_int_equal(parse_text(&bench, "HEAD", "/v1/tasks/06DWX3T9H2K4Q/attempts?after=3.2", ""),
-                     0);
+    bench_renew(bench);
+    accepts(bench, "HEAD", "/v1/tasks/06DWX3T9H2K4Q/attempts?after=3.2", "");
     assert_int_equal(list->after_step, 3);
     assert_int_equal(list->after, 2);
-    assert_int_equal(bench.call.kind, RV_CALL_ATTEMPTS);
-    bench_end(&bench);
-    bench_begin(&bench);
-    assert_int_equal(parse_text(&bench, "GET", "/v1/workflows/shop/order?version=1.0.0", ""), 0);
+    assert_int_equal(bench->call.kind, RV_CALL_ATTEMPTS);
+    bench_renew(bench);
+    accepts(bench, "GET", "/v1/workflows/shop/order?version=1.0.0", "");
     assert_true(rv_str_is(list->filter.workflow, "shop/order:1.0.0"));
-    bench_end(&bench);
-    bench_begin(&bench);
-    assert_int_equal(parse_text(&bench, "POST", "/v1/tasks/06dwx3t9h2k4q/cancel", ""), 0);
-    assert_int_equal(bench.call.u.operate.verb, RV_COMMAND_CANCEL);
-    bench_end(&bench);
+    bench_renew(bench);
+    accepts(bench, "POST", "/v1/tasks/06dwx3t9h2k4q/cancel", "");
+    assert_int_equal(bench->call.u.operate.verb, RV_COMMAND_CANCEL);
 }
 
 static void the_longest_address_is_taken_and_no_longer_one(void **state)
 {
-    (void)state;
-    struct bench bench;
-    bench_begin(&bench);
+    struct bench *bench = *state;
     char target[RV_TARGET_BYTES_MAX + 1];
     memset(target, 'a', sizeof target);
     memcpy(target, "/v1/", 4);
     struct rv_str text = {target, RV_TARGET_BYTES_MAX};
-    assert_int_equal(parse(&bench, "GET", text, RV_STR("")), 404);
+    assert_int_equal(parse(bench, "GET", text, RV_STR("")), 404);
     text.len++;
-    assert_int_equal(parse(&bench, "GET", text, RV_STR("")), 414);
-    bench_end(&bench);
+    assert_int_equal(parse(bench, "GET", text, RV_STR("")), 414);
 }
 
 int main(void)
 {
+#define PARSE(name) cmocka_unit_test_setup_teardown(name, open_bench, close_bench)
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_requests_are_refused_with_their_cure),
-        cmocka_unit_test(the_largest_revision_is_accepted),
-        cmocka_unit_test(a_bad_reply_does_not_spoil_the_others),
-        cmocka_unit_test(errors_keep_their_bytes_and_their_defaults),
-        cmocka_unit_test(a_submission_is_taken_apart),
-        cmocka_unit_test(a_trace_context_is_taken_as_it_comes),
-        cmocka_unit_test(the_hash_is_that_of_the_content),
-        cmocka_unit_test(a_key_in_the_header_is_one_in_the_body),
-        cmocka_unit_test(a_batch_keeps_bad_items_apart),
-        cmocka_unit_test(polls_have_defaults),
-        cmocka_unit_test(queries_are_taken_apart),
-        cmocka_unit_test(the_longest_address_is_taken_and_no_longer_one),
+        PARSE(bad_requests_are_refused_with_their_cure),
+        PARSE(the_largest_revision_is_accepted),
+        PARSE(a_bad_reply_does_not_spoil_the_others),
+        PARSE(errors_keep_their_bytes_and_their_defaults),
+        PARSE(a_submission_is_taken_apart),
+        PARSE(a_trace_context_is_taken_as_it_comes),
+        PARSE(the_hash_is_that_of_the_content),
+        PARSE(a_key_in_the_header_is_one_in_the_body),
+        PARSE(a_key_in_the_header_is_checked),
+        PARSE(a_batch_keeps_bad_items_apart),
+        PARSE(polls_have_defaults),
+        PARSE(queries_are_taken_apart),
+        PARSE(the_longest_address_is_taken_and_no_longer_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
