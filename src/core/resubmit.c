@@ -230,10 +230,14 @@ enum rv_verdict resubmit_redo_begin(struct draft *d)
 enum rv_verdict resubmit_redo_drop(struct draft *d)
 {
     struct rv_task *task = &d->plan->task;
+    const struct rv_step *seen;
     struct rv_step *step;
     if (task->redo == 0)
         return RV_DECIDED;
-    RV_TRY(draft_step(d, task->redo, &step));
+    RV_TRY(draft_look(d, task->redo, &seen));
+    if (seen->state != RV_STEP_PENDING)
+        return RV_UNREADABLE;
+    RV_TRY(draft_step(d, seen->number, &step));
     rv_step_move(&step->state, RV_STEP_CANCELLED);
     step->ended_at = d->command->now;
     task->redo = 0;

@@ -22,6 +22,8 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
         return "the steps of a compensation, and no other steps, refer to the step that they undo";
     if (step->number == task->redo && step->state != RV_STEP_PENDING)
         return "the step that waits for an undo is pending";
+    if (step->stale && step->direction != RV_UNDO)
+        return "only the request of a compensation is made again";
     if (step->kind == RV_KIND_CALL && step->agent.at == NULL)
         return "a call has the name of its agent";
     if (step->undo_way > 1 + (uint32_t)RV_UNDO_PIVOT)

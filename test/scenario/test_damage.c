@@ -405,6 +405,35 @@ static void what_cannot_be_read_is_parked_until_it_is_mended(void **state)
     world_close(w);
 }
 
+/* One after the other: the task is escalated, whatever it would do with the value. */
+static void a_value_that_no_row_has_escalates_the_task(void **state)
+{
+    static const struct {
+        const char *change, *column;
+        int task;
+    } damages[] = {
+        {"task SET created_at = -9223372036854775808", "id", PENDING},
+        {"task SET quiet_at = 9223372036854775807", "id", UNDONE},
+        {"step SET lease_until = 9223372036854775807", "task", TAKEN},
+        {"step SET stale = 1", "task", PENDING},
+        {"step SET token = 'x'", "task", TAKEN},
+        {"task SET redo = 1", "id", HALF},
+    };
+    struct world *w = *state;
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        struct rv_task_id task = store.tasks[damages[i].task];
+        print_message("# %s\n", damages[i].change);
+        file_remove(store.path);
+        file_copy(store.base, store.path);
+        edit_task(damages[i].change, damages[i].column, damages[i].task);
+        open_at(w, store.now + 10, false);
+        assert_state(w, task, "error");
+        assert_int_equal(world_count_alerts(w, task, RV_ALERT_UNREADABLE), 1);
+        lists_read(w, task);
+        world_close(w);
+    }
+}
+
 /* The step that a resubmission with another input lets wait for an undo: the row of the task names
  * one that is over. */
 static void a_step_that_waits_for_an_undo_and_is_over_is_found(void **state)
@@ -425,6 +454,8 @@ static void a_step_that_waits_for_an_undo_and_is_over_is_found(void **state)
         assert_state(w, store.tasks[UNDONE], "error");
         assert_int_equal(world_count_alerts(w, store.tasks[UNDONE], RV_ALERT_UNREADABLE), 1);
         lists_read(w, store.tasks[UNDONE]);
+        operator_turn(w, store.tasks[UNDONE]);
+        assert_state(w, store.tasks[UNDONE], "cancelled");
         world_close(w);
     }
 }
@@ -582,6 +613,7 @@ static void flipped_bits_are_found_or_do_no_harm(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_value_that_no_row_has_escalates_the_task),
         cmocka_unit_test(a_step_that_waits_for_an_undo_and_is_over_is_found),
         cmocka_unit_test(a_late_done_is_kept_beside_a_damaged_step),
         cmocka_unit_test(a_damaged_step_blocks_no_other_reply),
