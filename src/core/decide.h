@@ -216,6 +216,10 @@ bool rv_attempt_is_gone(const struct rv_step *step, int64_t now);
  * version, which does not say how its step is undone. */
 bool rv_step_undo_by_hand(const struct rv_step *step);
 
+/* Whether the names in the row of a call can be names: nobody polls under one with a NUL byte, and
+ * what keeps them ends them with one. */
+bool rv_step_named(const struct rv_step *step);
+
 /* Whether the step may be handed out now. */
 bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64_t now);
 

@@ -3,6 +3,8 @@
 
 #include "base/time.h"
 
+#include <string.h>
+
 static const struct rv_step *steps_find(const struct rv_step *const *steps, size_t count,
                                         uint32_t number)
 {
@@ -10,6 +12,15 @@ static const struct rv_step *steps_find(const struct rv_step *const *steps, size
         if (steps[i]->number == number)
             return steps[i];
     return NULL;
+}
+
+bool rv_step_named(const struct rv_step *step)
+{
+    const struct rv_str names[] = {step->agent, step->target, step->instance, step->poll};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (names[i].len > 0 && memchr(names[i].at, '\0', names[i].len) != NULL)
+            return false;
+    return step->agent.at != NULL;
 }
 
 static const char *step_broken(const struct rv_task *task, const struct rv_step *step)
@@ -24,8 +35,8 @@ static const char *step_broken(const struct rv_task *task, const struct rv_step 
         return "the step that waits for an undo is pending";
     if (step->stale && step->direction != RV_UNDO)
         return "only the request of a compensation is made again";
-    if (step->kind == RV_KIND_CALL && step->agent.at == NULL)
-        return "a call has the name of its agent";
+    if (step->kind == RV_KIND_CALL && !rv_step_named(step))
+        return "a call has the name of its agent, and its names have no NUL byte";
     if (step->undo_way > 1 + (uint32_t)RV_UNDO_PIVOT)
         return "a step's kind of compensation is valid";
     bool live = rv_attempt_state_live(step->attempt_state);

@@ -518,7 +518,7 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
         return RV_OK;
     struct rv_step_id id = {task->id, step->number};
     struct held *held = held_find(agents, id);
-    if (step->unreadable || step->agent.at == NULL) {
+    if (step->unreadable || !rv_step_named(step)) {
         if (held != NULL)
             held_remove(agents, held);
         return RV_OK;

@@ -418,6 +418,9 @@ static void a_value_that_no_row_has_escalates_the_task(void **state)
         {"step SET stale = 1", "task", PENDING},
         {"step SET token = 'x'", "task", TAKEN},
         {"task SET redo = 1", "id", HALF},
+        {"step SET agent = CAST(x'00ff' AS TEXT)", "task", PENDING},
+        {"step SET agent = CAST(x'6f6e6500' AS TEXT)", "task", TAKEN},
+        {"step SET instance = CAST(x'693100' AS TEXT)", "task", TAKEN},
     };
     struct world *w = *state;
     for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {

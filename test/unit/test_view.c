@@ -168,7 +168,11 @@ static void a_step_that_breaks_a_rule_is_told(void **state)
     BREAKS("the steps of a compensation, and no other steps, refer to the step that they undo",
            done->direction = RV_UNDO);
     BREAKS("the row of a step has valid values", done->unreadable = true);
-    BREAKS("a call has the name of its agent", out->agent = RV_STR_NONE);
+    BREAKS("a call has the name of its agent, and its names have no NUL byte",
+           out->agent = RV_STR_NONE);
+    BREAKS("a call has the name of its agent, and its names have no NUL byte",
+           out->agent = ((struct rv_str){"a\0b", 3}));
+    BREAKS("only the request of a compensation is made again", out->stale = true);
     BREAKS("a live attempt has a complete-by and a lease", out->complete_by = 0);
     BREAKS("a live attempt has a complete-by and a lease", out->lease_until = 0);
     BREAKS("a lease never ends after complete-by", out->lease_until = out->complete_by + 1);
