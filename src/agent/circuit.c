@@ -74,9 +74,11 @@ void rv_circuit_insist(struct rv_circuits *circuits, uint32_t index)
 
 int64_t rv_circuit_left_ms(const struct rv_circuits *circuits, uint32_t index, int64_t now)
 {
-    if (index == UINT32_MAX || circuits->all[index].open_until == 0)
+    if (index == UINT32_MAX)
         return 0;
     rv_assert(index < circuits->count);
+    if (circuits->all[index].open_until == 0)
+        return 0;
     int64_t left = circuits->all[index].open_until - now;
     return left > 0 ? left : circuits->open_ms;
 }

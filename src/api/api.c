@@ -87,7 +87,6 @@ static void api_free(struct rv_api *api)
     rv_assert(api->exchanges_open == 0);
     rv_assert(api->held_bytes == 0);
     rv_http_forget(api);
-    rv_assert(api->free == NULL);
     rv_parser_done(&api->parser);
     rv_keys_done(&api->options.access.keys);
     rv_buf_done(&api->description);

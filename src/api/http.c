@@ -696,9 +696,9 @@ static void *request_begin(void *self, struct rv_door_conn *conn,
         return NULL;
     }
     rv_assert(request->length >= 0);
+    rv_assert(exchange->route != NULL);
     exchange->discards = !is_open_to_all(exchange) &&
                          !held_room(api, exchange, (size_t)request->length);
-    rv_assert(exchange->route != NULL);
     exchange->stage = STAGE_BODY;
     return exchange;
 }

@@ -90,7 +90,6 @@ enum rv_err rv_keys_add(struct rv_keys *keys, const struct rv_api_key *key)
     if (!RV_ARRAY_ROOM(keys->rows, keys->count, keys->room))
         return RV_ERR_MEMORY;
     struct rv_key *row = &keys->rows[place];
-    rv_assert(place <= keys->count);
     rv_assert(keys->count < keys->room);
     if (new)
         memmove(row + 1, row, (keys->count++ - place) * sizeof *row);

@@ -209,7 +209,6 @@ static bool query_read(struct rv_parser *parser, struct rv_str query,
             if (rv_str_eq(request->args[i].name, arg.name))
                 return rv_refuse_http(parser, 400, "the parameter \"%.*s\" is given twice",
                                       RV_STR_FMT(arg.name));
-        rv_assert(request->args_count < RV_ARGS_MAX);
         request->args[request->args_count++] = arg;
     }
     return true;

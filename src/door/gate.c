@@ -352,7 +352,6 @@ static bool accept_one(struct rv_door *door, const struct door_listener *listene
 
 void gate_accept(struct rv_door *door, struct door_listener *listener)
 {
-    rv_assert(listener->watch == WATCH_LISTENER);
     for (int i = 0; i < ACCEPTS_MAX && door->listens; i++)
         if (!accept_one(door, listener))
             return;

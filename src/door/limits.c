@@ -92,7 +92,6 @@ void limits_debt_settle(struct rv_door_conn *conn)
 
 static void debt_fail(struct rv_door_conn *conn)
 {
-    rv_assert(conn->debt != DEBT_NONE);
     if (conn->debt == DEBT_HEAD)
         conn_refuse(conn, 408, "the head of the request did not arrive in time");
     else if (conn->debt == DEBT_BODY)

@@ -68,7 +68,6 @@ static enum rv_err address_parse(struct rv_str text, struct address *ret)
         !port_read((struct rv_str){colon + 1, (size_t)(text.at + text.len - colon - 1)}, &port))
         return RV_ERR_INVALID;
     size_t host_len = (size_t)(colon - text.at);
-    rv_assert(host_len < sizeof host);
     bool six = host_len > 2 && text.at[0] == '[' && colon[-1] == ']';
     memcpy(host, text.at + six, host_len - 2 * (size_t)six);
     host[host_len - 2 * (size_t)six] = '\0';

@@ -108,7 +108,6 @@ void rv_door_arrived(struct rv_door *door)
 
 static void conn_happens(struct rv_door_conn *conn, uint32_t events)
 {
-    rv_assert(conn->watch == WATCH_CONN);
     if (conn->state == CONN_DEAD)
         return;
     if (events & (EPOLLIN | EPOLLRDHUP))

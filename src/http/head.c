@@ -246,7 +246,6 @@ void head_give(struct rv_http_reader *r)
 {
     struct rv_http_request *request = &r->request;
     const struct rv_http_field *host = r->has_authority ? &r->authority : &r->host;
-    rv_assert(r->state == READER_HEAD_DONE);
     rv_assert(request->length >= 0);
     rv_assert(request->length <= r->body_max);
     request->method = text_at(r, 0, r->method_len);

@@ -66,7 +66,6 @@ bool rv_leave_ask(struct rv_leaving *leaving, struct rv_mailbox *mailbox)
     rv_mailbox_wake(mailbox);
     while (atomic_load(&leaving->state) == ASKED)
         nanosleep(&pause, NULL);
-    rv_assert(atomic_load(&leaving->state) != UNASKED);
     if (again || atomic_load(&leaving->state) != NEVER)
         return true;
     rv_log(RV_LOG_ERROR, "not-stopping",
@@ -83,8 +82,6 @@ void rv_leave_answer(struct rv_leaving *leaving, struct rv_store *store)
     if (atomic_load(&leaving->state) != ASKED)
         return;
     int state = store_save(store, &displaced);
-    rv_assert(state == FREE || state == SAVED || state == NEVER);
-    rv_assert(state == FREE || displaced);
     alarm(0);
     atomic_store(&leaving->state, state);
 }

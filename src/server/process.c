@@ -1,6 +1,5 @@
 #include "server/process.h"
 
-#include "base/assert.h"
 #include "base/os/log.h"
 
 #include <sys/prctl.h>
@@ -26,8 +25,6 @@ void rv_process_connections(unsigned *ret_api, long *ret_outbound)
                                                   : limit.rlim_cur / 2;
     rlim_t outbound = all / 3 < OUTBOUND_MAX ? all / 3 : OUTBOUND_MAX;
     rlim_t api = all - outbound < CONNECTIONS_MAX ? all - outbound : CONNECTIONS_MAX;
-    rv_assert(outbound <= all);
-    rv_assert(api <= CONNECTIONS_MAX);
     *ret_api = (unsigned)api;
     *ret_outbound = (long)outbound;
 }

@@ -129,7 +129,6 @@ static bool egress_read_variable(struct serve_options *options)
 
 static void listen_add(struct serve_options *options, struct rv_str address)
 {
-    rv_assert(options->listens_count <= RV_DOOR_SOCKETS_MAX + 1);
     if (options->listens_count <= RV_DOOR_SOCKETS_MAX)
         options->listens[options->listens_count++] = address;
 }

@@ -1,6 +1,5 @@
 #include "server/tls.h"
 
-#include "base/assert.h"
 #include "base/os/file.h"
 
 #include <errno.h>
@@ -15,7 +14,6 @@ static enum rv_err file_read(struct rv_buf *buf, const char *flag, const char *p
     /* Room for all of it at once: a buffer that grows would leave copies of a key behind. */
     bool room = rv_buf_reserve(buf, FILE_BYTES_MAX) != NULL;
     enum rv_err err = room ? rv_file_read(path, buf) : RV_ERR_MEMORY;
-    rv_assert(buf->len <= buf->room);
     if (err != RV_OK)
         rv_buf_printf(ret_why, "%s %s: %s", flag, path,
                       err == RV_ERR_IO ? strerror(errno) : rv_err_text(err));
