@@ -398,12 +398,24 @@ static int64_t mono_now_us(void *self)
     return w->now * 1000 + w->worked_us;
 }
 
-static void log_write(void *self, enum rv_log_level level, const char *event, struct rv_str fields)
+static void log_write(void *self, enum rv_log_level level, const char *event,
+                      const struct rv_log_field *fields, size_t count)
 {
     struct server *s = self;
+    struct rv_buf text;
+    rv_buf_init(&text, RV_PAYLOAD_BYTES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        rv_buf_printf(&text, "%s\"%s\":", i > 0 ? "," : "{", fields[i].name);
+        if (fields[i].text.at != NULL)
+            rv_json_write_string(&text, fields[i].text);
+        else
+            rv_buf_printf(&text, "%lld", (long long)fields[i].number);
+    }
+    rv_buf_lit(&text, "}");
     (void)level;
-    world_detail(s->world, s->name, "%s %.*s", event, RV_STR_FMT(fields));
-    check_no_secret(s->world, fields, "the log");
+    world_detail(s->world, s->name, "%s %.*s", event, RV_STR_FMT(rv_buf_str(&text)));
+    check_no_secret(s->world, rv_buf_str(&text), "the log");
+    rv_buf_done(&text);
     if (strcmp(event, "history-lost") == 0)
         tap_alarmed(s);
 }

@@ -209,7 +209,7 @@ struct rv_call_list {
     size_t count;                 /* out: rows in the array of this kind */
     struct rv_task_id next;       /* TASKS: where to go on; none: the end */
     struct rv_task *tasks;
-    const struct rv_workflow_row **task_workflows; /* tasks_workflows[i] belongs to tasks[i] */
+    const struct rv_workflow_row **task_workflows; /* task_workflows[i] belongs to tasks[i] */
     struct rv_step *steps;
     size_t steps_count;          /* out: ATTEMPTS: rows in `steps`; for STEPS, `count` */
     struct rv_attempt *attempts; /* ATTEMPTS: the newest of each step stands in `steps` */

@@ -656,8 +656,7 @@ static enum rv_err batch_run(struct rv_scheduler *s)
 static void history_forget(struct rv_scheduler *s)
 {
     s->history_lost = false;
-    log_event(s, RV_LOG_ERROR, "history-lost",
-              rv_arena_printf(s->batch.arena, "{\"batch\":%lld}", (long long)s->batch_number));
+    log_event_number(s, RV_LOG_ERROR, "history-lost", "batch", (int64_t)s->batch_number);
     parking_finish_all(s);
     evaluations_forget(s);
     pending_merge(&s->batch.calls, &s->carried);
@@ -707,7 +706,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
         err = batch_run(s);
     }
     if (err == RV_ERR_CORRUPT && s->batch.damaged != NULL) {
-        log_event(s, RV_LOG_ERROR, "damage", RV_STR("{\"cure\":\"reeve check\"}"));
+        log_event_text(s, RV_LOG_ERROR, "damage", "cure", RV_STR("reeve check"));
         s->damaged_at = s->batch.now;
         s->query_damaged = true;
         err = RV_ERR_BUSY; /* a query alone: nothing that the cycle itself needs */

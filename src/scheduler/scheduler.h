@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/fiber.h"
 #include "base/hash.h"
+#include "base/log_field.h"
 #include "base/log_level.h"
 #include "base/str.h"
 #include "scheduler/call.h"
@@ -17,9 +18,11 @@
  * it. The monotonic instants come from the caller, so a simulator can run it in virtual time. */
 struct rv_scheduler;
 
-/* Lines worth an operator's eye: alerts, absences, refused batches. `fields` is a JSON object. */
+/* Lines worth an operator's eye: alerts, absences, refused batches. The fields live as long as
+ * the call. */
 struct rv_scheduler_log {
-    void (*write)(void *self, enum rv_log_level level, const char *event, struct rv_str fields);
+    void (*write)(void *self, enum rv_log_level level, const char *event,
+                  const struct rv_log_field *fields, size_t count);
     void *self;
 };
 

@@ -20,7 +20,6 @@
 #include "observe/export/export.h"
 #include "outbound/outbound.h"
 #include "scheduler/scheduler.h"
-#include "server/events.h"
 #include "server/inside.h"
 #include "server/keys.h"
 #include "server/leave.h"
@@ -317,6 +316,13 @@ static void calls_finished(void *self)
         rv_api_wake(server->api);
 }
 
+static void event_log(void *self, enum rv_log_level level, const char *event,
+                      const struct rv_log_field *fields, size_t count)
+{
+    (void)self;
+    rv_log_write(level, event, fields, count);
+}
+
 static int scheduler_open(struct server *server, const struct rv_server_options *given)
 {
     rv_assert(server->store != NULL);
@@ -326,7 +332,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         .boot = rv_str_of(server->boot),
         .pid = getpid(),
         .mono = {.now = mono_now, .now_us = mono_now_us},
-        .log = {.write = rv_server_event},
+        .log = {.write = event_log},
         .fibers = &rv_fibers,
         .copies = {.open = copy_open, .self = server},
         .size = {.bytes = store_bytes, .self = server},

@@ -1,5 +1,4 @@
-/* Any text: a tree or a fault with a place; what was taken is JSON, and every place can be found.
- * */
+/* Any text: a tree or a fault with a place; what was taken is JSON, every place can be found. */
 #include "base/assert.h"
 #include "base/limits.h"
 #include "yaml/yaml.h"

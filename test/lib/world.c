@@ -44,11 +44,12 @@ static void time_goes(struct world *w, int64_t ms)
     w->mono += ms;
 }
 
-static void log_write(void *self, enum rv_log_level level, const char *event, struct rv_str fields)
+static void log_write(void *self, enum rv_log_level level, const char *event,
+                      const struct rv_log_field *fields, size_t count)
 {
     struct world *w = self;
     (void)level;
-    (void)fields;
+    (void)fields, (void)count;
     if (strcmp(event, "alert") == 0)
         w->alerts++;
     if (strcmp(event, "history-lost") == 0)

@@ -16,8 +16,7 @@
 
 enum { NOW = 1000000, TOKEN = 77 };
 
-/* What a real submission, and a real failure after it, leave: the rows that the pairs start from.
- * */
+/* What a real submission and a real failure after it leave: the rows that the pairs start from. */
 struct ground {
     struct rv_arena arena;
     const struct rv_definition *definition;

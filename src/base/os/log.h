@@ -2,6 +2,7 @@
 #ifndef RV_BASE_OS_LOG_H
 #define RV_BASE_OS_LOG_H
 
+#include "base/log_field.h"
 #include "base/log_level.h"
 #include "base/str.h"
 
@@ -14,18 +15,6 @@ enum rv_log_form {
     RV_LOG_TEXT, /* 14:03:12.345 warning alert task=06DWX3T9H2K4Q kind=failed */
     RV_LOG_JSON  /* {"time":"2026-11-21T14:03:12.345Z","level":"warning","event":"alert",...} */
 };
-
-/* One named value of a line. */
-struct rv_log_field {
-    const char *name;
-    struct rv_str text; /* absent: `number` holds the value */
-    int64_t number;
-    bool raw; /* `text` is JSON already */
-};
-
-#define RV_LOG_STR(name, value) ((struct rv_log_field){(name), (value), 0, false})
-#define RV_LOG_INT(name, value) ((struct rv_log_field){(name), RV_STR_NONE, (value), false})
-#define RV_LOG_RAW(name, value) ((struct rv_log_field){(name), (value), 0, true})
 
 enum { RV_LOG_LINE_BYTES = 8192 };
 

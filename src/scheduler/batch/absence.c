@@ -25,8 +25,7 @@ static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until, int
 
 static void absence_log(struct rv_scheduler *s, int64_t ms)
 {
-    log_event(s, RV_LOG_WARNING, "absence",
-              rv_arena_printf(s->batch.arena, "{\"ms\":%lld}", (long long)ms));
+    log_event_number(s, RV_LOG_WARNING, "absence", "ms", ms);
 }
 
 int64_t absence_note(struct rv_scheduler *s)

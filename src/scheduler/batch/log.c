@@ -1,49 +1,66 @@
 /* Lines worth an operator's eye: events, and commands. */
 #include "scheduler/batch/log.h"
 
-#include "base/buf.h"
-#include "base/limits.h"
-#include "json/json.h"
+#include "base/assert.h"
 #include "scheduler/batch/state.h"
 
-void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,
-               struct rv_str fields)
-{
-    if (s->options.log.write != NULL)
-        s->options.log.write(s->options.log.self, level, event, fields);
-}
-
-void log_text(struct rv_buf *fields, const char *name, struct rv_str text)
+void log_text(struct log_line *line, const char *name, struct rv_str text)
 {
     if (text.at == NULL)
         return;
-    rv_buf_printf(fields, "%s\"%s\":", fields->len > 1 ? "," : "", name);
-    rv_json_write_string(fields, text);
+    rv_assert(line->count < LOG_FIELDS_MAX);
+    line->fields[line->count++] = RV_LOG_STR(name, text);
 }
 
-void log_command_begin(struct rv_buf *fields, const char *command)
+void log_number(struct log_line *line, const char *name, int64_t number)
 {
-    rv_buf_init(fields, RV_PAYLOAD_BYTES_MAX);
-    rv_buf_lit(fields, "{");
-    log_text(fields, "command", rv_str_of(command));
+    rv_assert(line->count < LOG_FIELDS_MAX);
+    line->fields[line->count++] = RV_LOG_INT(name, number);
 }
 
-void log_command_end(struct rv_scheduler *s, struct rv_buf *fields, struct rv_str by,
+void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,
+               const struct log_line *line)
+{
+    if (s->options.log.write != NULL)
+        s->options.log.write(s->options.log.self, level, event, line->fields, line->count);
+}
+
+void log_event_number(struct rv_scheduler *s, enum rv_log_level level, const char *event,
+                      const char *name, int64_t number)
+{
+    struct log_line line = {.count = 0};
+    log_number(&line, name, number);
+    log_event(s, level, event, &line);
+}
+
+void log_event_text(struct rv_scheduler *s, enum rv_log_level level, const char *event,
+                    const char *name, struct rv_str text)
+{
+    struct log_line line = {.count = 0};
+    log_text(&line, name, text);
+    log_event(s, level, event, &line);
+}
+
+void log_command_begin(struct log_line *line, const char *command)
+{
+    line->count = 0;
+    log_text(line, "command", rv_str_of(command));
+}
+
+void log_command_end(struct rv_scheduler *s, struct log_line *line, struct rv_str by,
                      struct rv_str reason)
 {
-    log_text(fields, "by", by);
-    log_text(fields, "reason", reason);
-    rv_buf_lit(fields, "}");
-    log_event(s, RV_LOG_INFO, "command", rv_buf_str(fields));
-    rv_buf_done(fields);
+    log_text(line, "by", by);
+    log_text(line, "reason", reason);
+    log_event(s, RV_LOG_INFO, "command", line);
 }
 
 void log_operated(struct rv_scheduler *s, const struct rv_history_row *row)
 {
     char task[RV_ID_TEXT_BYTES];
-    struct rv_buf fields;
-    log_command_begin(&fields, rv_operator_verb_text(row->verb));
-    log_text(&fields, "task", rv_task_text(row->task, task));
-    log_text(&fields, "options", row->options);
-    log_command_end(s, &fields, row->by, row->reason);
+    struct log_line line;
+    log_command_begin(&line, rv_operator_verb_text(row->verb));
+    log_text(&line, "task", rv_task_text(row->task, task));
+    log_text(&line, "options", row->options);
+    log_command_end(s, &line, row->by, row->reason);
 }

@@ -15,7 +15,7 @@ void state_look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
         return;
     err = rv_supervisor_note(&s->supervisor, id, 0);
     rv_assert(err == RV_OK);
-    log_event(s, RV_LOG_ERROR, "cache", RV_STR("{\"error\":\"out of memory\"}"));
+    log_event_text(s, RV_LOG_ERROR, "cache", "error", RV_STR("out of memory"));
 }
 
 int64_t counts_clock(const struct rv_scheduler *s)

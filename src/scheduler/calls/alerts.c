@@ -4,7 +4,6 @@
 #include "scheduler/calls/alerts.h"
 
 #include "base/assert.h"
-#include "base/buf.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/log.h"
@@ -91,10 +90,10 @@ static void raise_act(struct rv_scheduler *s, struct pending *p)
 static void ack_log(struct rv_scheduler *s, const struct rv_call *call)
 {
     char id[RV_ID_TEXT_BYTES];
-    struct rv_buf fields;
-    log_command_begin(&fields, "ack");
-    log_text(&fields, "alert", rv_task_text((struct rv_task_id){call->u.ack.alert}, id));
-    log_command_end(s, &fields, call->u.ack.by, RV_STR_NONE);
+    struct log_line line;
+    log_command_begin(&line, "ack");
+    log_text(&line, "alert", rv_task_text((struct rv_task_id){call->u.ack.alert}, id));
+    log_command_end(s, &line, call->u.ack.by, RV_STR_NONE);
 }
 
 const struct call_ops ack_ops = {.decide = ack_decide, .act = ack_act, .log = ack_log};

@@ -32,8 +32,7 @@ static void backup_act(struct rv_scheduler *s, struct pending *p)
         return;
     }
     rv_assert(backup->copy != NULL);
-    log_event(s, RV_LOG_INFO, "backup",
-              rv_arena_printf(s->batch.arena, "{\"bytes\":%lld}", (long long)backup->copy->bytes));
+    log_event_number(s, RV_LOG_INFO, "backup", "bytes", backup->copy->bytes);
     pending_finish(s, p, RV_OK, RV_STR_NONE);
 }
 

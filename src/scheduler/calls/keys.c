@@ -278,14 +278,14 @@ static void key_act(struct rv_scheduler *s, struct pending *p)
 static void key_log(struct rv_scheduler *s, const struct rv_call *call, const char *command)
 {
     const struct rv_api_key *key = &call->u.key.row;
-    struct rv_buf fields;
-    log_command_begin(&fields, command);
-    log_text(&fields, "key", key->id);
+    struct log_line line;
+    log_command_begin(&line, command);
+    log_text(&line, "key", key->id);
     if (key->role < RV_ROLE_COUNT)
-        log_text(&fields, "role", rv_str_of(rv_role_text(key->role)));
-    log_text(&fields, "agent", key->agent);
-    log_text(&fields, "name", key->name);
-    log_command_end(s, &fields, call->by, RV_STR_NONE);
+        log_text(&line, "role", rv_str_of(rv_role_text(key->role)));
+    log_text(&line, "agent", key->agent);
+    log_text(&line, "name", key->name);
+    log_command_end(s, &line, call->by, RV_STR_NONE);
 }
 
 static void key_add_log(struct rv_scheduler *s, const struct rv_call *call)

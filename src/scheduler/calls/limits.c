@@ -104,16 +104,16 @@ static void limit_act(struct rv_scheduler *s, struct pending *p)
 static void limit_log(struct rv_scheduler *s, const struct rv_call *call)
 {
     const struct rv_call_limit *limit = &call->u.limit;
-    struct rv_buf fields;
-    log_command_begin(&fields, !limit->sets_paused ? "limit"
-                               : limit->row.paused ? "pause"
-                                                   : "resume");
-    log_text(&fields, "agent", limit->row.agent);
+    struct log_line line;
+    log_command_begin(&line, !limit->sets_paused ? "limit"
+                             : limit->row.paused ? "pause"
+                                                 : "resume");
+    log_text(&line, "agent", limit->row.agent);
     if (limit->sets_concurrent)
-        rv_buf_printf(&fields, ",\"concurrent\":%u", limit->row.concurrent);
+        log_number(&line, "concurrent", limit->row.concurrent);
     if (limit->sets_rate)
-        rv_buf_printf(&fields, ",\"rate\":%u", limit->row.per_second);
-    log_command_end(s, &fields, limit->row.by, limit->reason);
+        log_number(&line, "rate", limit->row.per_second);
+    log_command_end(s, &line, limit->row.by, limit->reason);
 }
 
 const struct call_ops limit_ops = {.decide = limit_decide, .act = limit_act, .log = limit_log};

@@ -9,7 +9,6 @@
 #include "base/bucket.h"
 #include "base/limits.h"
 #include "base/time.h"
-#include "json/json.h"
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/evaluations.h"
@@ -599,23 +598,16 @@ static void bulk_log(struct rv_scheduler *s, const char *event, const struct rv_
                      const struct rv_word *word)
 {
     char id[RV_ID_TEXT_BYTES];
-    struct rv_buf fields;
-    rv_buf_init(&fields, RV_PAYLOAD_BYTES_MAX);
-    rv_buf_printf(&fields, "{\"selection\":\"%s\",\"tasks\":%u,\"command\":\"%s\",\"rate\":%u",
-                  rv_task_text(row->id, id).at, row->tasks, rv_bulk_verb_text(row->verb),
-                  row->rate);
+    struct log_line line = {.count = 0};
+    log_text(&line, "selection", rv_task_text(row->id, id));
+    log_number(&line, "tasks", row->tasks);
+    log_text(&line, "command", rv_str_of(rv_bulk_verb_text(row->verb)));
+    log_number(&line, "rate", row->rate);
     for (unsigned i = 0; i < RV_BULK_COUNT; i++)
-        rv_buf_printf(&fields, ",\"%s\":%u", rv_bulk_outcome_text((enum rv_bulk_outcome)i),
-                      row->outcomes[i]);
-    rv_buf_lit(&fields, ",\"by\":");
-    rv_json_write_string(&fields, word->by.at != NULL ? word->by : word->role);
-    if (word->reason.at != NULL) {
-        rv_buf_lit(&fields, ",\"reason\":");
-        rv_json_write_string(&fields, word->reason);
-    }
-    rv_buf_lit(&fields, "}");
-    log_event(s, RV_LOG_INFO, event, rv_buf_str(&fields));
-    rv_buf_done(&fields);
+        log_number(&line, rv_bulk_outcome_text((enum rv_bulk_outcome)i), row->outcomes[i]);
+    log_text(&line, "by", word->by.at != NULL ? word->by : word->role);
+    log_text(&line, "reason", word->reason);
+    log_event(s, RV_LOG_INFO, event, &line);
 }
 
 /* The numbers that its call has read are those before the newest batch. */

@@ -30,9 +30,10 @@ void clock_note(struct rv_scheduler *s)
         return;
     s->wall_ahead_ms = ahead;
     s->clock_alert = ahead >= JUMP_MS || ahead <= -JUMP_MS;
-    log_event(s, RV_LOG_WARNING, "clock-jump",
-              rv_arena_printf(s->batch.arena, "{\"ms\":%lld,\"aheadMs\":%lld}", (long long)moved,
-                              (long long)ahead));
+    struct log_line line = {.count = 0};
+    log_number(&line, "ms", moved);
+    log_number(&line, "aheadMs", ahead);
+    log_event(s, RV_LOG_WARNING, "clock-jump", &line);
 }
 
 static enum rv_err clock_plan(struct rv_scheduler *s)

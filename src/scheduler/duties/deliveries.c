@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/assert.h"
-#include "base/buf.h"
 #include "base/limits.h"
 #include "core/trace.h"
 #include "notify/delivery_queue.h"
@@ -271,10 +270,10 @@ static enum rv_err verdict_write(struct rv_scheduler *s,
 
 static void turn_log(struct rv_scheduler *s, const struct rv_delivery_queue_verdict *verdict)
 {
-    log_event(s, verdict->failing ? RV_LOG_WARNING : RV_LOG_INFO, "webhook",
-              rv_arena_printf(s->batch.arena, "{\"destination\":\"%.*s\",\"state\":\"%s\"}",
-                              RV_STR_FMT(verdict->destination),
-                              verdict->failing ? "failing" : "works"));
+    struct log_line line = {.count = 0};
+    log_text(&line, "destination", verdict->destination);
+    log_text(&line, "state", rv_str_of(verdict->failing ? "failing" : "works"));
+    log_event(s, verdict->failing ? RV_LOG_WARNING : RV_LOG_INFO, "webhook", &line);
 }
 
 static enum rv_err delivered_decide(struct rv_scheduler *s, struct pending *p)
@@ -447,10 +446,10 @@ static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
 static void retry_log(struct rv_scheduler *s, const struct rv_call *call)
 {
     char id[RV_ID_TEXT_BYTES];
-    struct rv_buf fields;
-    log_command_begin(&fields, "retry-delivery");
-    log_text(&fields, "alert", rv_task_text((struct rv_task_id){call->u.retry.alert}, id));
-    log_command_end(s, &fields, call->by, RV_STR_NONE);
+    struct log_line line;
+    log_command_begin(&line, "retry-delivery");
+    log_text(&line, "alert", rv_task_text((struct rv_task_id){call->u.retry.alert}, id));
+    log_command_end(s, &line, call->by, RV_STR_NONE);
 }
 
 static void retry_act(struct rv_scheduler *s, struct pending *p)
