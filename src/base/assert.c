@@ -1,6 +1,5 @@
 #include "base/assert.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 
@@ -13,10 +12,6 @@ void rv_assert_set_handler(rv_assert_handler handler)
 
 void rv_assert_failed(const char *condition, const char *file, int line)
 {
-    static _Thread_local bool failed;
-    if (failed) /* in the handler */
-        abort();
-    failed = true;
     if (assert_handler != NULL)
         assert_handler(condition, file, line);
     abort();

@@ -656,6 +656,9 @@ static void signal_await(struct server *server, const sigset_t *set)
 
 static void assert_log(const char *condition, const char *file, int line)
 {
+    static atomic_flag failed = ATOMIC_FLAG_INIT;
+    if (atomic_flag_test_and_set(&failed)) /* what writes the line asserts, too */
+        abort();
     rv_log(RV_LOG_ERROR, "assertion", RV_LOG_STR("condition", rv_str_of(condition)),
            RV_LOG_STR("file", rv_str_of(file)), RV_LOG_INT("line", line));
     rv_log_flush();

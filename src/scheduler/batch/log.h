@@ -15,16 +15,16 @@ struct rv_scheduler;
 enum { LOG_FIELDS_MAX = 12 };
 
 /* A line under way; begins as {.count = 0}. Its texts are borrowed until it is written. */
-struct log_line {
+struct log_fields {
     struct rv_log_field fields[LOG_FIELDS_MAX];
     size_t count;
 };
 
 /* A field; nothing if the text is absent. */
-void log_text(struct log_line *line, const char *name, struct rv_str text);
-void log_number(struct log_line *line, const char *name, int64_t number);
+void log_text(struct log_fields *line, const char *name, struct rv_str text);
+void log_number(struct log_fields *line, const char *name, int64_t number);
 void log_event(struct rv_scheduler *s, enum rv_log_level level, const char *event,
-               const struct log_line *line);
+               const struct log_fields *line);
 /* The same for one field, which is a number or a text. */
 void log_event_number(struct rv_scheduler *s, enum rv_log_level level, const char *event,
                       const char *name, int64_t number);
@@ -35,8 +35,8 @@ void log_event_text(struct rv_scheduler *s, enum rv_log_level level, const char 
 void log_operated(struct rv_scheduler *s, const struct rv_history_row *row);
 /* A command of an operator that is no task's, written and about to be answered: its fields, who
  * gave it, and why. Those of bulk commands are logged where they are written. */
-void log_command_begin(struct log_line *line, const char *command);
-void log_command_end(struct rv_scheduler *s, struct log_line *line, struct rv_str by,
+void log_command_begin(struct log_fields *line, const char *command);
+void log_command_end(struct rv_scheduler *s, struct log_fields *line, struct rv_str by,
                      struct rv_str reason);
 
 #endif

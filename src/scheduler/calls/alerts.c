@@ -90,7 +90,7 @@ static void raise_act(struct rv_scheduler *s, struct pending *p)
 static void ack_log(struct rv_scheduler *s, const struct rv_call *call)
 {
     char id[RV_ID_TEXT_BYTES];
-    struct log_line line;
+    struct log_fields line;
     log_command_begin(&line, "ack");
     log_text(&line, "alert", rv_task_text((struct rv_task_id){call->u.ack.alert}, id));
     log_command_end(s, &line, call->u.ack.by, RV_STR_NONE);

@@ -278,7 +278,7 @@ static void key_act(struct rv_scheduler *s, struct pending *p)
 static void key_log(struct rv_scheduler *s, const struct rv_call *call, const char *command)
 {
     const struct rv_api_key *key = &call->u.key.row;
-    struct log_line line;
+    struct log_fields line;
     log_command_begin(&line, command);
     log_text(&line, "key", key->id);
     if (key->role < RV_ROLE_COUNT)

@@ -104,7 +104,7 @@ static void limit_act(struct rv_scheduler *s, struct pending *p)
 static void limit_log(struct rv_scheduler *s, const struct rv_call *call)
 {
     const struct rv_call_limit *limit = &call->u.limit;
-    struct log_line line;
+    struct log_fields line;
     log_command_begin(&line, !limit->sets_paused ? "limit"
                              : limit->row.paused ? "pause"
                                                  : "resume");

@@ -598,7 +598,7 @@ static void bulk_log(struct rv_scheduler *s, const char *event, const struct rv_
                      const struct rv_word *word)
 {
     char id[RV_ID_TEXT_BYTES];
-    struct log_line line = {.count = 0};
+    struct log_fields line = {.count = 0};
     log_text(&line, "selection", rv_task_text(row->id, id));
     log_number(&line, "tasks", row->tasks);
     log_text(&line, "command", rv_str_of(rv_bulk_verb_text(row->verb)));

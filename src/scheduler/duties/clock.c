@@ -30,7 +30,7 @@ void clock_note(struct rv_scheduler *s)
         return;
     s->wall_ahead_ms = ahead;
     s->clock_alert = ahead >= JUMP_MS || ahead <= -JUMP_MS;
-    struct log_line line = {.count = 0};
+    struct log_fields line = {.count = 0};
     log_number(&line, "ms", moved);
     log_number(&line, "aheadMs", ahead);
     log_event(s, RV_LOG_WARNING, "clock-jump", &line);

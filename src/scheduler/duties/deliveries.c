@@ -270,7 +270,7 @@ static enum rv_err verdict_write(struct rv_scheduler *s,
 
 static void turn_log(struct rv_scheduler *s, const struct rv_delivery_queue_verdict *verdict)
 {
-    struct log_line line = {.count = 0};
+    struct log_fields line = {.count = 0};
     log_text(&line, "destination", verdict->destination);
     log_text(&line, "state", rv_str_of(verdict->failing ? "failing" : "works"));
     log_event(s, verdict->failing ? RV_LOG_WARNING : RV_LOG_INFO, "webhook", &line);
@@ -446,7 +446,7 @@ static enum rv_err retry_decide(struct rv_scheduler *s, struct pending *p)
 static void retry_log(struct rv_scheduler *s, const struct rv_call *call)
 {
     char id[RV_ID_TEXT_BYTES];
-    struct log_line line;
+    struct log_fields line;
     log_command_begin(&line, "retry-delivery");
     log_text(&line, "alert", rv_task_text((struct rv_task_id){call->u.retry.alert}, id));
     log_command_end(s, &line, call->by, RV_STR_NONE);

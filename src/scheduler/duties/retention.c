@@ -178,7 +178,7 @@ static enum rv_err retention_last(struct rv_scheduler *s)
 static void round_log(struct rv_scheduler *s)
 {
     struct retention *retention = s->retention;
-    struct log_line line = {.count = 0};
+    struct log_fields line = {.count = 0};
     log_number(&line, "tasks", (int64_t)retention->tasks_gone);
     log_number(&line, "keys", (int64_t)retention->keys_gone);
     if (retention->tasks_gone + retention->keys_gone > 0)

@@ -11,7 +11,7 @@
 void log_alert(struct rv_scheduler *s, const struct rv_alert *alert)
 {
     char task[RV_ID_TEXT_BYTES];
-    struct log_line line = {.count = 0};
+    struct log_fields line = {.count = 0};
     if (alert->task.value == 0) {
         log_text(&line, "source", alert->source);
     } else {
@@ -29,7 +29,7 @@ void log_ended(struct rv_scheduler *s, const struct work *work, struct rv_str er
     const struct rv_task *task = work->task;
     struct rv_arena *arena = s->batch.arena;
     struct rv_json error;
-    struct log_line line = {.count = 0};
+    struct log_fields line = {.count = 0};
     log_text(&line, "task", rv_task_text(task->id, id));
     if (work->workflow != NULL) {
         const struct rv_workflow_row *row = &work->workflow->row;
