@@ -511,6 +511,7 @@ bool rv_delivery_queue_result(struct rv_delivery_queue *queue,
     struct queue_entry *e = entry_find(queue, result->task);
     if (e == NULL || e->sent_at == 0 || e->next != result->number)
         return false;
+    rv_assert(e->destination->sent > 0);
     struct rv_delivery_queue_verdict v = verdict_of(e);
     v.turned = destination_heed(queue, e->destination, result, now);
     v.failing = is_failing(e->destination);
@@ -589,6 +590,7 @@ bool rv_delivery_queue_hungry(const struct rv_delivery_queue *queue, struct rv_s
     if (queue->tasks.count >= RV_DELIVERY_QUEUE_ALL_MAX)
         return false;
     for (size_t left = queue->destinations.count; left > 0; left--, d = d->next) {
+        rv_assert(d->next->prev == d);
         if (!d->more || d->tasks > tasks_max(d) / 2)
             continue;
         *ret_destination = name_of(d);

@@ -594,6 +594,8 @@ static enum rv_err role_campaign(struct rv_scheduler *s)
 static enum rv_err batch_plan(struct rv_scheduler *s)
 {
     struct rv_task_id *due = rv_arena_take(s->batch.arena, s->options.findings_max * sizeof *due);
+    rv_assert(s->batch.works == NULL);
+    rv_assert(s->batch.due_count == 0);
     s->batch.due = due;
     if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL ||
         s->batch.raises == NULL)
@@ -614,6 +616,7 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
 static void queries_answer(struct rv_scheduler *s, enum rv_err err)
 {
     struct pending *next;
+    rv_assert(err != RV_OK);
     for (struct work *w = s->batch.works; w != NULL; w = w->next) {
         if (!w->changed || w->dropped)
             continue;
@@ -655,6 +658,7 @@ static enum rv_err batch_run(struct rv_scheduler *s)
  * history that never was. All of it is learned again from the rows, as after a start. */
 static void history_forget(struct rv_scheduler *s)
 {
+    rv_assert(s->history_lost);
     s->history_lost = false;
     log_event_number(s, RV_LOG_ERROR, "history-lost", "batch", (int64_t)s->batch_number);
     parking_finish_all(s);

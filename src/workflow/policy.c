@@ -153,6 +153,7 @@ static enum rv_err load_compensate(struct rv_load *load, const struct rv_json *r
     load->undo = true;
     load->errors = NULL; /* it runs when no catch is open */
     rv_assert(load->definition->nodes[number] == node);
+    rv_assert(node->undo_way == RV_UNDO_UNDECLARED || node->undo_way == RV_UNDO_NOTHING);
     enum rv_err err = rv_load_scope(load, compensate, number, RV_ROLE_UNDO, &node->undo);
     load->errors = errors;
     load->undo = false;
@@ -205,6 +206,7 @@ enum rv_err rv_load_task_policy(struct rv_load *load, const struct rv_json *task
     const struct rv_json *reeve;
     size_t path = load->path.len;
     bool call = node->kind == RV_NODE_CALL;
+    rv_assert(load->definition->nodes[0] != node); /* that is the root's, with the document's */
     node->policy = load->definition->nodes[0]->policy;
     bool done = call && !node->safe && !load->undo; /* it may do something that is to be undone */
     node->undo_way = done ? RV_UNDO_UNDECLARED : RV_UNDO_NOTHING;

@@ -74,6 +74,7 @@ static bool at_work(const struct rv_scheduler *s)
 static enum rv_err place_set(struct deliveries *d, struct rv_str destination,
                              struct rv_task_id after)
 {
+    rv_assert(destination.at != NULL);
     char *copy = rv_str_dup(destination);
     if (copy == NULL)
         return RV_ERR_MEMORY;
@@ -358,6 +359,7 @@ static enum rv_err pick_take(struct rv_scheduler *s, const struct rv_delivery_qu
 static enum rv_err deliveries_plan(struct rv_scheduler *s)
 {
     struct batch *b = &s->batch;
+    rv_assert(b->picks_count == 0);
     if (!at_work(s))
         return RV_OK;
     if (s->deliveries->epoch != s->supervisor.epoch)
@@ -520,6 +522,7 @@ void deliveries_learn_alert(struct rv_scheduler *s, const struct rv_alert *alert
 
 static void deliveries_act(struct rv_scheduler *s)
 {
+    rv_assert(s->options.outlet.send != NULL || s->batch.picks_count == 0);
     if (s->options.outlet.send == NULL)
         return;
     for (const struct work *w = s->batch.works; w != NULL && at_work(s); w = w->next) {

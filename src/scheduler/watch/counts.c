@@ -19,6 +19,7 @@ static int64_t us_between(int64_t from_ms, int64_t until_ms)
 static void attempt_count(struct rv_counts *counts, enum rv_attempt_state state, int64_t from,
                           int64_t until)
 {
+    rv_assert(state < RV_ATTEMPT_STATE_COUNT);
     counts->attempts_ended[state]++;
     rv_histogram_add(&counts->attempt, us_between(from, until));
 }
@@ -99,6 +100,8 @@ void counts_learn(struct rv_scheduler *s, struct work *work)
         counts->alerts[work->alerts[i].kind]++;
     counts->findings += work->epoch != 0;
     rv_assert(work->changed);
+    rv_assert(work->task->state < RV_TASK_STATE_COUNT);
+    rv_assert(work->state_before < RV_TASK_STATE_COUNT);
     bool open = rv_task_state_open(work->task->state);
     if (!open && (work->was_open || work->revision_before == 0))
         counts->tasks_ended[work->task->state]++;

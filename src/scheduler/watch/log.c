@@ -1,6 +1,7 @@
 /* Lines worth an operator's eye. */
 #include "scheduler/watch/log.h"
 
+#include "base/assert.h"
 #include "base/limits.h"
 #include "core/tags.h"
 #include "json/json.h"
@@ -12,6 +13,7 @@ void log_alert(struct rv_scheduler *s, const struct rv_alert *alert)
 {
     char task[RV_ID_TEXT_BYTES];
     struct log_fields line = {.count = 0};
+    rv_assert(alert->kind < RV_ALERT_KIND_COUNT);
     if (alert->task.value == 0) {
         log_text(&line, "source", alert->source);
     } else {
@@ -27,6 +29,7 @@ void log_ended(struct rv_scheduler *s, const struct work *work, struct rv_str er
 {
     char id[RV_ID_TEXT_BYTES];
     const struct rv_task *task = work->task;
+    rv_assert(task->state != work->state_before);
     struct rv_arena *arena = s->batch.arena;
     struct rv_json error;
     struct log_fields line = {.count = 0};
