@@ -1,5 +1,5 @@
 /* Polls: an instance asks for work and, with it, tells what it knows. Admission ends what a new
- * boot or a lost answer has ended; routing.c hands ready steps to polls in the same transaction;
+ * boot or a lost answer has ended; hand_out.c assigns ready steps to polls in the same transaction;
  * after the commit the answers are filled from the rows (docs/guide/agents.md). */
 #include "scheduler/calls/polls.h"
 
