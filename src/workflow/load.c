@@ -362,33 +362,19 @@ enum rv_err rv_load_scope(struct rv_load *load, const struct rv_json *list, uint
     return err;
 }
 
-static enum rv_err load_workflow_input(struct rv_load *load, const struct rv_json *root,
-                                       struct rv_node *node)
+/* `input.from` or `output.as` of the workflow; absent: *ret_template stays as it is. */
+static enum rv_err load_workflow_data(struct rv_load *load, const struct rv_json *root,
+                                      const char *name, const char *key, uint32_t available,
+                                      struct rv_template **ret_template)
 {
-    static const struct rv_load_property known[] = {
-        {"from", false}, {"schema", true}, {NULL, false}};
-    const struct rv_json *input;
-    RV_TRY(rv_load_member(load, root, "input", RV_JSON_OBJECT, &input));
-    if (input == NULL)
+    const struct rv_load_property known[] = {{key, false}, {"schema", true}, {NULL, false}};
+    const struct rv_json *data;
+    RV_TRY(rv_load_member(load, root, name, RV_JSON_OBJECT, &data));
+    if (data == NULL)
         return RV_OK;
-    size_t path = rv_load_push(load, RV_STR("input"));
-    RV_TRY(rv_load_members(load, input, known, "input"));
-    RV_TRY(rv_load_transform(load, input, "from", RV_PLACE_WORKFLOW_INPUT, &node->input_from));
-    rv_load_pop(load, path);
-    return RV_OK;
-}
-
-static enum rv_err load_workflow_output(struct rv_load *load, const struct rv_json *root,
-                                        struct rv_node *node)
-{
-    static const struct rv_load_property known[] = {{"as", false}, {"schema", true}, {NULL, false}};
-    const struct rv_json *output;
-    RV_TRY(rv_load_member(load, root, "output", RV_JSON_OBJECT, &output));
-    if (output == NULL)
-        return RV_OK;
-    size_t path = rv_load_push(load, RV_STR("output"));
-    RV_TRY(rv_load_members(load, output, known, "output"));
-    RV_TRY(rv_load_transform(load, output, "as", RV_PLACE_WORKFLOW_OUTPUT, &node->output_as));
+    size_t path = rv_load_push(load, rv_str_of(name));
+    RV_TRY(rv_load_members(load, data, known, name));
+    RV_TRY(rv_load_transform(load, data, key, available, ret_template));
     rv_load_pop(load, path);
     return RV_OK;
 }
@@ -434,8 +420,14 @@ static enum rv_err load_root(struct rv_load *load, const struct rv_json *root)
     RV_TRY(rv_load_past(load, load_root_use(load, root), top));
     RV_TRY(rv_load_past(load, rv_load_timeout(load, root, RV_PLACE_WORKFLOW_INPUT, &node->timeout),
                         top));
-    RV_TRY(rv_load_past(load, load_workflow_input(load, root, node), top));
-    RV_TRY(rv_load_past(load, load_workflow_output(load, root, node), top));
+    RV_TRY(rv_load_past(
+        load,
+        load_workflow_data(load, root, "input", "from", RV_PLACE_WORKFLOW_INPUT, &node->input_from),
+        top));
+    RV_TRY(rv_load_past(
+        load,
+        load_workflow_data(load, root, "output", "as", RV_PLACE_WORKFLOW_OUTPUT, &node->output_as),
+        top));
     RV_TRY(rv_load_member(load, root, "do", RV_JSON_ARRAY, &list));
     if (list == NULL)
         return rv_load_invalid(load, NULL, "the workflow needs `do`, a list of steps");

@@ -295,7 +295,7 @@ static enum rv_err load_switch(struct rv_load *load, const struct rv_json *task,
 {
     const struct rv_json *cases;
     RV_TRY(rv_load_member(load, task, "switch", RV_JSON_ARRAY, &cases));
-    rv_assert(cases != NULL); /* the member has told the kind of the task */
+    rv_assert(cases != NULL); /* the kind of a task is found by this member */
     if (cases->len == 0)
         return rv_load_invalid(load, "switch", "switch needs at least one case");
     node->cases = RV_NEW_ARRAY(load->arena, struct rv_case, cases->len);
