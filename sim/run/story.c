@@ -223,7 +223,7 @@ void story_asked(struct world *w, const char *actor, const struct exchange *x)
     struct rv_json room;
     size_t count = 0;
     if (w->story == NULL || is_poll(x))
-        return; /* a poll is told by what comes of it */
+        return; /* the story shows the requests that it returns */
     const struct rv_json *body = body_read(w, x->body, &room);
     const struct rv_json *replies = list_of(body, "replies", &count);
     for (size_t i = 0; i < count; i++)

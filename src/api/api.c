@@ -46,7 +46,7 @@ static bool thread_done(const struct rv_api *api, int64_t *last_busy)
         *last_busy = now;
         return false;
     }
-    return (api->exchanges_open == 0 && counts->busy == 0 && counts->told == 0) ||
+    return (api->exchanges_open == 0 && counts->busy == 0 && counts->lingering == 0) ||
            now - *last_busy >= atomic_load(&api->grace_ms);
 }
 

@@ -82,12 +82,12 @@ void conn_cut(struct rv_door_conn *conn)
     }
     bool lingers = conn->state == CONN_LINGER;
     rv_assert(door->counts.open > 0);
-    rv_assert(!lingers || door->counts.told > 0);
+    rv_assert(!lingers || door->counts.lingering > 0);
     rv_assert(conn->before == NULL ? door->all == conn : conn->before->after == conn);
     rv_assert(conn->after == NULL || conn->after->before == conn);
     conn->state = CONN_DEAD;
     shake_left(conn);
-    door->counts.told -= lingers;
+    door->counts.lingering -= lingers;
     rv_due_clear(&door->dues, &conn->due);
     queue_drop(conn);
     host_over(conn, &conn->open_owner, true);
@@ -465,7 +465,7 @@ static void conn_finish(struct rv_door_conn *conn)
         return;
     }
     conn->state = CONN_LINGER;
-    conn->door->counts.told++;
+    conn->door->counts.lingering++;
     conn->readable = true; /* what is there already makes no event of its own */
     door_push(conn);
 }

@@ -69,8 +69,8 @@ struct rv_door_options {
 struct rv_door_counts {
     uint64_t taken; /* connections */
     uint64_t open;
-    uint64_t busy; /* with bytes of an answer that the socket has not taken */
-    uint64_t told; /* with their last answer, and kept until the client has read it */
+    uint64_t busy;      /* with bytes of an answer that the socket has not taken */
+    uint64_t lingering; /* the last answer is sent; kept until the client has read it */
 };
 
 struct rv_door_field {

@@ -340,7 +340,7 @@ void rv_door_close(struct rv_door *door)
         conn_cut(door->all);
     rv_assert(door->counts.open == 0);
     rv_assert(door->counts.busy == 0);
-    rv_assert(door->counts.told == 0);
+    rv_assert(door->counts.lingering == 0);
     rv_assert(door->answers_bytes == 0);
     rv_assert(door->shaking_count == 0);
     rv_assert(door->dues.count == 0);

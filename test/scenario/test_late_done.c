@@ -64,7 +64,7 @@ static void calls_nobody(struct world *w, struct rv_assignment request)
     assert_int_equal(world_count_open_alerts(w), 0);
 }
 
-/* It calls although its task goes on, and also once the last request of the task is done. */
+/* The alert is raised while the task continues, and stays open after the last step is done. */
 static void calls_before_the_end(struct world *w, struct rv_task_id task,
                                  struct rv_assignment request, struct rv_assignment last)
 {

@@ -24,10 +24,10 @@ enum { BODY_MAX = 64 * 1024, TEXT_BYTES = 4096, PATIENCE_S = 30, CROWD = 500 };
 
 /* ---- what the server does, by path ---- */
 
-/* What `done` was told. */
+/* The arguments of the last call of `done`. */
 struct heard {
     pthread_mutex_t mutex;
-    pthread_cond_t told;
+    pthread_cond_t changed;
     unsigned count;
     enum rv_outcome outcome;
     bool sent;
@@ -195,7 +195,7 @@ static void scene_prepare(struct scene *scene)
     *scene = (struct scene){
         .mutex = PTHREAD_MUTEX_INITIALIZER,
         .address = "none",
-        .heard = {.mutex = PTHREAD_MUTEX_INITIALIZER, .told = PTHREAD_COND_INITIALIZER}};
+        .heard = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}};
     scene->server = loopback_open(serve, scene);
     scene->other = loopback_open(serve, scene);
     scene->egress = rv_egress_new();
@@ -242,24 +242,24 @@ static void text_copy(char *to, size_t bytes, struct rv_str from)
     snprintf(to, bytes, "%.*s", RV_STR_FMT(from));
 }
 
-static void on_done(void *user, const struct rv_outbound_answer *told)
+static void on_done(void *user, const struct rv_outbound_answer *answer)
 {
     struct heard *heard = user;
     pthread_mutex_lock(&heard->mutex);
     heard->count++;
-    heard->outcome = told->outcome;
-    heard->sent = told->sent;
-    heard->other_request = told->other_request;
-    heard->status = told->status;
-    heard->retry_after_ms = told->retry_after_ms;
-    text_copy(heard->body, sizeof heard->body, told->body);
-    text_copy(heard->type, sizeof heard->type, told->content_type);
-    text_copy(heard->url, sizeof heard->url, told->url);
-    text_copy(heard->why, sizeof heard->why, told->why);
-    for (size_t i = 0; i < told->headers_count; i++)
-        if (rv_str_is(told->headers[i].name, "X-One"))
-            text_copy(heard->one, sizeof heard->one, told->headers[i].value);
-    pthread_cond_signal(&heard->told);
+    heard->outcome = answer->outcome;
+    heard->sent = answer->sent;
+    heard->other_request = answer->other_request;
+    heard->status = answer->status;
+    heard->retry_after_ms = answer->retry_after_ms;
+    text_copy(heard->body, sizeof heard->body, answer->body);
+    text_copy(heard->type, sizeof heard->type, answer->content_type);
+    text_copy(heard->url, sizeof heard->url, answer->url);
+    text_copy(heard->why, sizeof heard->why, answer->why);
+    for (size_t i = 0; i < answer->headers_count; i++)
+        if (rv_str_is(answer->headers[i].name, "X-One"))
+            text_copy(heard->one, sizeof heard->one, answer->headers[i].value);
+    pthread_cond_signal(&heard->changed);
     pthread_mutex_unlock(&heard->mutex);
 }
 
@@ -270,7 +270,7 @@ static void heard_wait(struct heard *heard, unsigned count)
     until.tv_sec += PATIENCE_S;
     pthread_mutex_lock(&heard->mutex);
     while (heard->count < count)
-        assert_int_equal(pthread_cond_timedwait(&heard->told, &heard->mutex, &until), 0);
+        assert_int_equal(pthread_cond_timedwait(&heard->changed, &heard->mutex, &until), 0);
     pthread_mutex_unlock(&heard->mutex);
 }
 
