@@ -139,7 +139,7 @@ static void check_goes_on(struct tap *tap, int64_t now)
     tap->looked_at = tap->world->now;
 }
 
-static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
+static enum rv_err tap_op_begin(struct rv_store *store, struct rv_wants *load, int64_t *ret_now)
 {
     struct tap *tap = (struct tap *)store;
     struct world *w = tap->world;
@@ -147,7 +147,7 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
     if (err != RV_OK)
         return err;
     tap->connection = w->database->connections;
-    err = tap->inner->ops->begin(tap->inner, ret_now);
+    err = tap->inner->ops->begin(tap->inner, load, ret_now);
     if (err != RV_OK)
         return err;
     store->wall_ahead_ms = tap->inner->wall_ahead_ms;
@@ -385,11 +385,9 @@ static enum rv_err tap_op_load_steps(struct rv_store *store, struct rv_arena *ar
     return inner_of(store)->ops->load_steps(inner_of(store), arena, columns, ids, count, ret_steps);
 }
 
-static enum rv_err tap_op_find_keys(struct rv_store *store, struct rv_arena *arena,
-                                    const struct rv_str *keys, size_t count,
-                                    struct rv_key_row *ret_rows)
+static enum rv_err tap_op_load(struct rv_store *store, struct rv_wants *load)
 {
-    return inner_of(store)->ops->find_keys(inner_of(store), arena, keys, count, ret_rows);
+    return inner_of(store)->ops->load(inner_of(store), load);
 }
 
 static enum rv_err tap_op_load_workflow(struct rv_store *store, struct rv_arena *arena, int64_t id,

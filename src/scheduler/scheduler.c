@@ -263,7 +263,7 @@ static enum rv_err dues_decide(struct rv_scheduler *s)
     bool used = false;
     share_enter(s, SHARE_DUE);
     do {
-        struct rv_step_id ids[RV_PIECE_TASKS];
+        struct rv_step_id ids[PIECE_TASKS];
         struct rv_task_id *due = s->batch.due + s->batch.due_count;
         size_t left = most - s->batch.due_count, piece = share_piece(s);
         taken = used ? 0

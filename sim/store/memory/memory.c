@@ -122,21 +122,6 @@ bool memory_deposed(const struct memory *store)
     return store->data->registry.instances[store->instance].boot != store->boot;
 }
 
-enum rv_err memory_begin(struct rv_store *base, int64_t *ret_now)
-{
-    struct memory *store = (struct memory *)base;
-    rv_assert(!store->in_transaction && store->instance != 0);
-    if (memory_deposed(store))
-        return RV_ERR_DEPOSED;
-    if (store->takeovers != store->data->takeovers) {
-        store->takeovers = store->data->takeovers;
-        return RV_ERR_WENT_BACK;
-    }
-    store->in_transaction = true;
-    *ret_now = clock_read(store);
-    return RV_OK;
-}
-
 bool memory_claims_end(struct memory *store)
 {
     bool any = false;
@@ -153,6 +138,24 @@ void memory_rollback(struct rv_store *base)
     rv_assert(store->in_transaction);
     store->in_transaction = false;
     (void)memory_claims_end(store);
+}
+
+enum rv_err memory_begin(struct rv_store *base, struct rv_wants *load, int64_t *ret_now)
+{
+    struct memory *store = (struct memory *)base;
+    rv_assert(!store->in_transaction && store->instance != 0);
+    if (memory_deposed(store))
+        return RV_ERR_DEPOSED;
+    if (store->takeovers != store->data->takeovers) {
+        store->takeovers = store->data->takeovers;
+        return RV_ERR_WENT_BACK;
+    }
+    store->in_transaction = true;
+    *ret_now = clock_read(store);
+    enum rv_err err = load != NULL ? memory_load(base, load) : RV_OK;
+    if (err != RV_OK)
+        memory_rollback(base);
+    return err;
 }
 
 /* The next number whose row has been still for long, else the one that has been still the longest:

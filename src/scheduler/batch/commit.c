@@ -115,7 +115,7 @@ static bool passing(enum rv_err err)
 
 enum rv_err commit_transaction_begin(struct rv_scheduler *s, int64_t *ret_now)
 {
-    enum rv_err err = s->store->ops->begin(s->store, ret_now);
+    enum rv_err err = s->store->ops->begin(s->store, NULL, ret_now);
     s->history_lost = s->history_lost || err == RV_ERR_WENT_BACK;
     return err;
 }

@@ -130,32 +130,6 @@ enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id, struct workfl
     return RV_OK;
 }
 
-/* The open steps of the works from `works` up to `end`, in one load. */
-static enum rv_err prefetch_open(struct rv_scheduler *s, struct work *works, const struct work *end)
-{
-    size_t count = 0, room = 0;
-    struct rv_step_id *ids = NULL;
-    for (struct work *w = works; w != end; w = w->next) {
-        w->too_large = shortage_parks(s, w->id);
-        for (uint32_t i = 0; !w->too_large && w->task != NULL && i < w->task->open_count; i++) {
-            if (!RV_ARRAY_ROOM_ON(s->batch.arena, ids, count, room))
-                return RV_ERR_MEMORY;
-            ids[count++] = (struct rv_step_id){w->id, w->task->open[i]};
-        }
-    }
-    if (count == 0)
-        return RV_OK;
-    const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, count);
-    if (rows == NULL)
-        return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, ids,
-                                                count, rows);
-    for (size_t i = 0; err == RV_OK && i < count; i++)
-        if (rows[i] != NULL)
-            err = work_step_add(s, work_find(s, ids[i].task), rows[i]);
-    return err;
-}
-
 enum rv_err work_view(struct rv_scheduler *s, const struct work *work, uint32_t step,
                       uint64_t token, struct rv_view *ret_view)
 {
@@ -254,31 +228,31 @@ static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
     return err == RV_OK ? work_check(s, work) : err;
 }
 
-/* Tasks that the batch does not have yet. */
-static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_task_id *wanted,
-                                  size_t count)
+/* The task as it was loaded. One for which there is no memory with its steps has none of them. */
+static enum rv_err work_take(struct rv_scheduler *s, struct rv_task_id id,
+                             const struct rv_loaded *loaded)
 {
-    rv_assert(count > 0);
-    rv_assert(count <= RV_PIECE_TASKS);
-    struct work *end = s->batch.works;
-    const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, count);
-    if (tasks == NULL)
-        return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, wanted,
-                                                count, tasks);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
-        struct work *work;
-        err = work_add(s, wanted[i], &work);
-        if (err == RV_OK)
-            err = work_attach(s, work, tasks[i]);
-    }
-    if (err != RV_OK)
-        return err;
-    err = prefetch_open(s, s->batch.works, end);
-    for (struct work *w = s->batch.works; err == RV_OK && w != end; w = w->next)
-        err = work_check(s, w);
-    return err;
+    struct work *work;
+    RV_TRY(work_add(s, id, &work));
+    RV_TRY(work_attach(s, work, loaded->task));
+    for (size_t i = 0; i < loaded->steps_count; i++)
+        RV_TRY(work_step_add(s, work, loaded->steps[i]));
+    return work_check(s, work);
 }
+
+static enum rv_err work_take_bare(struct rv_scheduler *s, struct rv_task_id id)
+{
+    struct work *work;
+    const struct rv_task *task;
+    RV_TRY(s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1, &task));
+    RV_TRY(work_add(s, id, &work));
+    RV_TRY(work_attach(s, work, task));
+    work->too_large = true;
+    return work_check(s, work);
+}
+
+/* A task that a batch names twice it mostly names twice in a row. */
+enum { NEAR = 8 };
 
 static bool is_among(struct rv_task_id id, const struct rv_task_id *ids, size_t count)
 {
@@ -288,26 +262,64 @@ static bool is_among(struct rv_task_id id, const struct rv_task_id *ids, size_t 
     return false;
 }
 
+size_t work_load_name(const struct rv_scheduler *s, const struct rv_step_id *ids, size_t count,
+                      struct rv_task_id *ret_ids)
+{
+    size_t fresh = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct rv_task_id id = ids[i].task;
+        size_t near = fresh < NEAR ? fresh : NEAR;
+        if (id.value != 0 && work_find(s, id) == NULL && !shortage_parks(s, id) &&
+            !is_among(id, ret_ids + fresh - near, near))
+            ret_ids[fresh++] = id;
+    }
+    rv_assert(fresh <= count);
+    return fresh;
+}
+
+enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_wants *load)
+{
+    rv_assert(load->tasks_count <= load->count);
+    for (size_t i = 0; i < load->tasks_count; i++)
+        if (work_find(s, load->ids[i]) == NULL)
+            RV_TRY(work_take(s, load->ids[i], &load->tasks[i]));
+    return RV_OK;
+}
+
+/* One load, of as much as the share has room for. */
+static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_step_id *ids,
+                                  size_t count, struct rv_wants *load)
+{
+    struct rv_task_id *fresh = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, count + 1);
+    *load = (struct rv_wants){.arena = s->batch.arena, .ids = fresh, .bytes_max = share_left(s)};
+    if (fresh == NULL)
+        return RV_ERR_MEMORY;
+    load->count = work_load_name(s, ids, count, fresh);
+    if (load->count == 0)
+        return RV_OK;
+    enum rv_err err = s->store->ops->load(s->store, load);
+    if (err == RV_OK)
+        err = work_load_take(s, load);
+    if (err == RV_ERR_MEMORY && load->count == 1)
+        shortage_of(s, fresh[0]);
+    return err;
+}
+
 enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
 {
-    struct rv_task_id *wanted = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, share_piece(s));
-    enum rv_err err = wanted != NULL ? RV_OK : RV_ERR_MEMORY;
-    size_t fresh = 0;
-    bool first = true;
-    for (size_t i = 0; err == RV_OK && i < count && (first || !share_used(s)); i++) {
-        struct rv_task_id id = ids[i].task;
-        if (id.value != 0 && work_find(s, id) == NULL && !is_among(id, wanted, fresh))
-            wanted[fresh++] = id;
-        rv_assert(fresh <= share_piece(s));
-        if (fresh == 0 || (fresh < share_piece(s) && i + 1 < count))
-            continue;
-        err = prefetch_piece(s, wanted, fresh);
-        if (err == RV_ERR_MEMORY && fresh == 1)
-            shortage_of(s, wanted[0]);
-        fresh = 0;
-        first = false;
+    size_t piece = share_load(s);
+    for (size_t i = 0; i < count && (i == 0 || !share_used(s)); i += piece) {
+        struct rv_wants load;
+        size_t its = count - i < piece ? count - i : piece;
+        for (size_t k = i; k < i + its; k++)
+            if (ids[k].task.value != 0 && shortage_parks(s, ids[k].task) &&
+                work_find(s, ids[k].task) == NULL)
+                RV_TRY(work_take_bare(s, ids[k].task));
+        RV_TRY(prefetch_piece(s, ids + i, its, &load));
+        if (load.tasks_count < load.count)
+            break;
     }
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,

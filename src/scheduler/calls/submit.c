@@ -14,6 +14,7 @@
 #include "scheduler/calls/reads.h"
 #include "scheduler/queries/query.h"
 #include "scheduler/watch/counts.h"
+#include "store/load.h"
 
 static void refuse(struct rv_submission *item, enum rv_err err, struct rv_str message)
 {
@@ -55,7 +56,7 @@ static enum rv_err keys_find(struct rv_scheduler *s, const struct pending *p,
     *ret_rows = rows;
     if (count == 0)
         return RV_OK;
-    enum rv_err err = s->store->ops->find_keys(s->store, s->batch.arena, keys, count, rows);
+    enum rv_err err = rv_store_load_keys(s->store, s->batch.arena, keys, count, rows);
     /* Spread to the items' places, from the back so that nothing is overwritten unread. */
     for (size_t i = submit->count; err == RV_OK && i > 0; i--)
         rows[i - 1] = key_wanted(s, p, i - 1) ? rows[--count] : none;
