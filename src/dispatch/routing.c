@@ -215,6 +215,27 @@ static void kinds_turn(struct agents *agents, struct agent_kind *last)
     last->stirs_next = NULL;
 }
 
+void routing_expect(struct agent_kind *kind, uint32_t max, uint64_t turn)
+{
+    if (kind->expected_in != turn)
+        kind->expected = 0;
+    kind->expected_in = turn;
+    kind->expected += max < RV_POLL_REQUESTS_MAX ? max : RV_POLL_REQUESTS_MAX;
+}
+
+size_t routing_next(struct agent_kind *kind, uint64_t turn, struct rv_step_id *ret_steps,
+                    size_t max)
+{
+    struct rv_heap_entry next[RV_HEAP_LEAST_MAX];
+    if (kind->expected_in != turn || kind_is_limited(kind) || kind->limit.holds)
+        return 0;
+    size_t count = rv_heap_least(&kind->ready, kind->expected < max ? kind->expected : max, next);
+    for (size_t i = 0; i < count; i++)
+        ret_steps[i] = (struct rv_step_id){{(int64_t)next[i].value}, (uint32_t)next[i].detail};
+    kind->expected = 0;
+    return count;
+}
+
 void routing_begin(struct agents *agents)
 {
     for (struct agent_kind *kind = agents->stirring; kind != NULL; kind = kind->stirs_next)

@@ -9,6 +9,7 @@
 #include "dispatch/kind.h"
 #include "dispatch/valid.h"
 #include "scheduler/batch/absence.h"
+#include "scheduler/batch/ahead.h"
 #include "scheduler/batch/accounts.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/batch.h"
@@ -212,7 +213,7 @@ static enum rv_err batch_load(struct rv_scheduler *s)
         size_t count = 0;
         for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
             if (p->ops->wants != NULL && p->large == (large == 1))
-                count += p->ops->wants(p, ids + count, WANTS_MAX - count);
+                count += p->ops->wants(s, p, ids + count, WANTS_MAX - count);
         rv_assert(count <= WANTS_MAX);
         share_enter(s, large == 1 ? SHARE_LARGE : SHARE_SMALL);
         err = work_prefetch(s, ids, count);
@@ -528,9 +529,11 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
     s->batch.turn++;
+    s->batch.expected_now = s->batch.now + (mono_now - s->batch.mono_now);
     s->batch.mono_now = s->batch.heard_until = mono_now;
     s->batch.works = NULL;
     s->batch.damaged = NULL;
+    s->batch.key_rows = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
     s->batch.records_count = s->batch.records_room = s->batch.record_changes = 0;
     s->batch.records = NULL;
@@ -594,7 +597,6 @@ static enum rv_err role_campaign(struct rv_scheduler *s)
 static enum rv_err batch_plan(struct rv_scheduler *s)
 {
     struct rv_task_id *due = rv_arena_take(s->batch.arena, s->options.findings_max * sizeof *due);
-    rv_assert(s->batch.works == NULL);
     rv_assert(s->batch.due_count == 0);
     s->batch.due = due;
     if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL ||
@@ -686,11 +688,22 @@ static void history_forget(struct rv_scheduler *s)
 
 static enum rv_err batch_open(struct rv_scheduler *s)
 {
-    enum rv_err err = commit_transaction_begin(s, &s->batch.now);
+    struct rv_wants wants;
+    share_enter(s, SHARE_AHEAD);
+    RV_TRY(ahead_name(s, &wants));
+    enum rv_err err = commit_transaction_begin(s, &wants, &s->batch.now);
     if (err == RV_ERR_WENT_BACK)
-        err = commit_transaction_begin(s, &s->batch.now);
+        err = commit_transaction_begin(s, &wants, &s->batch.now);
+    bool loaded = err == RV_OK;
+    if (err == RV_ERR_MEMORY) /* the parts of the batch load less at a time */
+        err = commit_transaction_begin(s, NULL, &s->batch.now);
     if (s->history_lost)
         history_forget(s);
+    if (loaded)
+        err = ahead_take(s, &wants);
+    if (loaded && err != RV_OK)
+        s->store->ops->rollback(s->store);
+    share_enter(s, SHARE_NONE);
     /* The two clocks belong together: the store may have taken its time. */
     if (s->options.mono.now != NULL)
         s->batch.mono_now = s->options.mono.now(s->options.mono.self);

@@ -150,6 +150,22 @@ size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
     return count;
 }
 
+size_t rv_supervisor_next(const struct rv_supervisor *supervisor, int64_t now,
+                          struct rv_task_id *ret_tasks, size_t max)
+{
+    struct rv_heap_entry entries[RV_HEAP_LEAST_MAX];
+    const struct rv_heap_entry *first = rv_heap_first(&supervisor->heap);
+    if ((supervisor->epoch == 0 && !supervisor->shared) || first == NULL || first->at > now)
+        return 0;
+    size_t count = 0, least = rv_heap_least(&supervisor->heap, max, entries);
+    for (size_t i = 0; i < least && entries[i].at <= now; i++) {
+        const uint64_t *wake = rv_map_find(&supervisor->wakes, entries[i].value, 0);
+        if (wake != NULL && (int64_t)*wake <= entries[i].at)
+            ret_tasks[count++] = (struct rv_task_id){(int64_t)entries[i].value};
+    }
+    return count;
+}
+
 /* Builds the heap anew from what counts; without memory for that it stays as it is. */
 static void heap_sweep(struct rv_supervisor *supervisor)
 {

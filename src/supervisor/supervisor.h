@@ -71,6 +71,11 @@ void rv_supervisor_scan_on(struct rv_supervisor *supervisor, int64_t now, struct
 size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
                          struct rv_task_id *ret_tasks, size_t max);
 
+/* The same tasks, mostly, which stay to be taken: those that come first, RV_HEAP_LEAST_MAX at most.
+ * Gives their number. */
+size_t rv_supervisor_next(const struct rv_supervisor *supervisor, int64_t now,
+                          struct rv_task_id *ret_tasks, size_t max);
+
 /* From now on the task must be looked at at `wake_at`; 0: not by itself, which always succeeds.
  * MEMORY: what was noted before stands. */
 RV_CHECK enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_id task,

@@ -227,8 +227,11 @@ static enum rv_err faults_begin(struct rv_store *store, struct rv_wants *load, i
         return faults->fail_with;
     size_t before = load != NULL ? load->arena->bytes_taken : 0;
     enum rv_err err = faults->inner->ops->begin(faults->inner, load, ret_now);
-    if (err == RV_OK && load != NULL)
-        err = load_count(faults, load, before);
+    if (err != RV_OK || load == NULL)
+        return err;
+    err = load_count(faults, load, before);
+    if (err != RV_OK)
+        faults->inner->ops->rollback(faults->inner);
     return err;
 }
 

@@ -113,9 +113,10 @@ static bool passing(enum rv_err err)
     return family == RV_FAMILY_RETRY || family == RV_FAMILY_RELOAD;
 }
 
-enum rv_err commit_transaction_begin(struct rv_scheduler *s, int64_t *ret_now)
+enum rv_err commit_transaction_begin(struct rv_scheduler *s, struct rv_wants *wants,
+                                     int64_t *ret_now)
 {
-    enum rv_err err = s->store->ops->begin(s->store, NULL, ret_now);
+    enum rv_err err = s->store->ops->begin(s->store, wants, ret_now);
     s->history_lost = s->history_lost || err == RV_ERR_WENT_BACK;
     return err;
 }
@@ -170,7 +171,7 @@ static enum rv_err commit_piece(struct rv_scheduler *s, struct rv_change *change
     int64_t now;
     if (count == 0)
         return RV_OK;
-    enum rv_err err = commit_transaction_begin(s, &now);
+    enum rv_err err = commit_transaction_begin(s, NULL, &now);
     if (err == RV_OK)
         err = commit_once(s, changes, count, false);
     if (err == RV_OK || ends_the_process(err))
@@ -197,7 +198,7 @@ static enum rv_err commit_taskless(struct rv_scheduler *s)
     int64_t now;
     if (taskless_count(s) == 0)
         return RV_OK;
-    enum rv_err err = commit_transaction_begin(s, &now);
+    enum rv_err err = commit_transaction_begin(s, NULL, &now);
     if (err == RV_OK)
         err = commit_once(s, NULL, 0, true);
     if (ends_the_process(err))
@@ -250,7 +251,7 @@ static enum rv_err offender_escalate(struct rv_scheduler *s, struct work *work)
     int64_t now;
     rv_assert(work->dropped);
     rv_assert(work->escalated == NULL);
-    enum rv_err err = commit_transaction_begin(s, &now);
+    enum rv_err err = commit_transaction_begin(s, NULL, &now);
     if (err != RV_OK)
         return err;
     const struct rv_task *before;
