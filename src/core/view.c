@@ -85,6 +85,8 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
         return "a compensation begins after the deadline of each attempt without a reply";
     if (rv_step_state_open(step->state) && step->kind != RV_KIND_CALL && step->wake_at == 0)
         return "an open timer has a due time";
+    if (step->kind == RV_KIND_WAIT && step->state != RV_STEP_PROCESSING)
+        return "a wait is in processing until it ends";
     return NULL;
 }
 

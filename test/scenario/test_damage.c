@@ -525,6 +525,7 @@ static void a_value_that_no_row_has_escalates_the_task(void **state)
         {"step SET stale = 1", "task", PENDING},
         {"step SET token = 'x'", "task", TAKEN},
         {"task SET redo = 1", "id", HALF},
+        {"step SET process_state = iif(kind = 'wait', 'pending', process_state)", "task", WAITS},
         {"step SET agent = CAST(x'00ff' AS TEXT)", "task", PENDING},
         {"step SET agent = CAST(x'6f6e6500' AS TEXT)", "task", TAKEN},
         {"step SET instance = CAST(x'693100' AS TEXT)", "task", TAKEN},
