@@ -245,3 +245,10 @@ int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const 
     }
     return at;
 }
+
+const char *rv_view_due_broken(const struct rv_task *task, const struct rv_step *const *steps,
+                               size_t steps_count, int64_t now)
+{
+    int64_t at = rv_view_wake_at(task, steps, steps_count, now);
+    return at != 0 && at <= now ? "a task that is due changes when it is decided" : NULL;
+}
