@@ -373,18 +373,17 @@ static uint64_t lines_read(const char *path)
 }
 
 /* Lines of several lengths, so that each end of the memory falls into another part of a line. */
-static void lines_add(struct rv_access_log *log)
+static void lines_add(struct rv_access_log *log, const struct access_script *script)
 {
     static const char *const names[] = {"n", "name", "a longer name \xc3\xa9 \"with\" escapes"};
     enum { NAMES = sizeof names / sizeof names[0] };
     for (int i = 0; i < LOG_LINES; i++) {
-        IN_PRODUCT(
-            rv_access_log_add(log, &(struct rv_access_line){.client = RV_STR("127.0.0.1"),
-                                                            .key = rv_str_of(names[i % NAMES]),
-                                                            .method = RV_STR("GET"),
-                                                            .pattern = RV_STR("/v1/tasks/{task}"),
-                                                            .status = 200,
-                                                            .us = i}));
+        IN_PRODUCT(script->add(log, &(struct rv_access_line){.client = RV_STR("127.0.0.1"),
+                                                             .key = rv_str_of(names[i % NAMES]),
+                                                             .method = RV_STR("GET"),
+                                                             .pattern = RV_STR("/v1/tasks/{task}"),
+                                                             .status = 200,
+                                                             .us = i}));
         if (i == LOG_LINES / 3)
             IN_PRODUCT(rv_access_log_flush(log));
     }
@@ -392,7 +391,7 @@ static void lines_add(struct rv_access_log *log)
 }
 
 /* Each line is written whole, or counted as dropped. */
-static void run_access_log(struct torture *t)
+void access_log_run(struct torture *t)
 {
     char path[PATH_BYTES];
     static char out[SAID_BYTES], err[SAID_BYTES];
@@ -409,7 +408,7 @@ static void run_access_log(struct torture *t)
         torture_again(t, RV_ERR_MEMORY, tries, "access log", __FILE__, __LINE__);
     }
     said_begin(&said);
-    lines_add(log);
+    lines_add(log, t->scenario->script);
     uint64_t dropped = rv_access_log_dropped(log);
     IN_PRODUCT(rv_access_log_close(log));
     said_end(&said, out, err);
@@ -421,8 +420,10 @@ static void run_access_log(struct torture *t)
            (unsigned long long)dropped, err);
 }
 
+static const struct access_script access_log = {rv_access_log_add};
+
 const struct scenario scenarios_programs[] = {
-    {"access_log", run_access_log, NULL, HARMS_OF_HEAP, 0, false},
+    {"access_log", access_log_run, &access_log, HARMS_OF_HEAP, 0, false},
     {"server_start", run_server, NULL, HARMS_OF_HEAP, MOST, false},
     {"cli_lists", run_commands_that_list, NULL, HARMS_OF_HEAP, MOST, false},
     {"cli_tasks", run_commands_of_a_task, NULL, HARMS_OF_HEAP, MOST, false},
