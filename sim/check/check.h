@@ -106,6 +106,8 @@ uint64_t check_turns(const struct world *w);
 void check_fair(struct world *w, struct server *s);
 /* check_load.c: a batch takes few bytes: calls of some size take turns, and so do requests. */
 bool check_few_bytes(const struct world *w);
+/* due.c: a server reads the row of the task. */
+void check_read(struct server *s, const struct rv_task *task);
 /* After each batch. */
 void check_load(struct world *w, const struct server *s);
 /* check_counts.c: the counters of a server, after a batch; `good`: the store refused nothing of it

@@ -375,7 +375,13 @@ static enum rv_err tap_op_load_tasks(struct rv_store *store, struct rv_arena *ar
                                      enum rv_columns columns, const struct rv_task_id *ids,
                                      size_t count, const struct rv_task **ret_tasks)
 {
-    return inner_of(store)->ops->load_tasks(inner_of(store), arena, columns, ids, count, ret_tasks);
+    struct tap *tap = (struct tap *)store;
+    enum rv_err err = tap->inner->ops->load_tasks(tap->inner, arena, columns, ids, count,
+                                                  ret_tasks);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        if (ret_tasks[i] != NULL)
+            check_read(tap->server, ret_tasks[i]);
+    return err;
 }
 
 static enum rv_err tap_op_load_steps(struct rv_store *store, struct rv_arena *arena,

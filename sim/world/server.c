@@ -36,6 +36,7 @@ void servers_new(struct world *w)
         s->tap = tap_new(s);
         s->fiber = database_shared(w) ? fiber_new() : NULL;
         rv_parser_init(&s->parser);
+        rv_map_init(&s->reads);
     }
 }
 
@@ -685,6 +686,7 @@ void servers_free(struct world *w)
         tap_free(s->tap);
         fiber_free(s->fiber);
         rv_parser_done(&s->parser);
+        rv_map_done(&s->reads);
         free(s->queue);
     }
     free(w->servers);

@@ -4,6 +4,7 @@
 
 #include "api/request.h"
 #include "api/route.h"
+#include "base/map.h"
 #include "scheduler/call.h"
 #include "scheduler/scheduler.h"
 #include "sim/world/net.h"
@@ -68,6 +69,8 @@ struct server {
     uint64_t done;        /* by its process, until the last batch */
     int64_t still_at;     /* virtual time of that batch */
     uint32_t still;       /* batches of that time after which it was the same */
+    int64_t read_at;      /* virtual time of `reads`: (task, revision) -> how often it was read */
+    struct rv_map reads;  /* (check/due.c) */
     uint64_t counts_from; /* of those that went well: until some later its queues may lack steps, */
     int64_t counts_bad;   /* and the virtual time at which the store last refused one; 0: never */
 };

@@ -144,7 +144,7 @@ static void file_renew(struct rv_access_log *log)
 void rv_access_log_flush(struct rv_access_log *log)
 {
     struct rv_str lines = rv_buf_str(&log->lines);
-    rv_assert(lines.len == 0 || log->lines_count > 0); /* a line that found no memory counts */
+    rv_assert((lines.len == 0) == (log->lines_count == 0));
     if (lines.len > 0)
         (void)rv_sink_put(log->sink, lines.at, lines.len, log->lines_count);
     if (lines.len > 0 || log->failing)
@@ -165,11 +165,8 @@ void rv_access_log_renew(struct rv_access_log *log)
     atomic_store(&log->renew, true);
 }
 
-void rv_access_log_add(struct rv_access_log *log, const struct rv_access_line *line)
+static void line_put(struct rv_buf *lines, const struct rv_access_line *line)
 {
-    struct rv_buf *lines = &log->lines;
-    if (lines->len >= FLUSH_BYTES || atomic_load(&log->renew))
-        rv_access_log_flush(log);
     rv_buf_add_char(lines, '{');
     rv_put_instant_if(lines, "time", rv_clock_wall_ms());
     rv_put_text(lines, "client", line->client);
@@ -181,5 +178,26 @@ void rv_access_log_add(struct rv_access_log *log, const struct rv_access_line *l
         rv_buf_printf(lines, ",\"ms\":%lld.%03lld", (long long)(line->us / RV_SECOND_MS),
                       (long long)(line->us % RV_SECOND_MS));
     rv_buf_lit(lines, "}\n");
-    log->lines_count++;
+}
+
+/* A line that finds no memory behind others takes the place of these once they are written. */
+void rv_access_log_add(struct rv_access_log *log, const struct rv_access_line *line)
+{
+    struct rv_buf *lines = &log->lines;
+    if (lines->len >= FLUSH_BYTES || atomic_load(&log->renew))
+        rv_access_log_flush(log);
+    size_t whole = lines->len;
+    line_put(lines, line);
+    if (lines->failed != RV_OK && whole > 0) {
+        lines->len = whole;
+        rv_access_log_flush(log);
+        line_put(lines, line);
+    }
+    if (lines->failed == RV_OK) {
+        log->lines_count++;
+        return;
+    }
+    rv_buf_reset(lines);
+    rv_sink_drop(log->sink, 1, ENOMEM);
+    dropped_look(log);
 }

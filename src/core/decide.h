@@ -229,4 +229,10 @@ bool rv_step_ready(const struct rv_task *task, const struct rv_step *step, int64
 int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const *steps,
                         size_t steps_count, int64_t now);
 
+/* The invariant of rows that WAKE at `now` has left as they are: nothing of them is due. Otherwise
+ * the task would be decided again at once, and so on without end. NULL when it holds, else its
+ * sentence. */
+const char *rv_view_due_broken(const struct rv_task *task, const struct rv_step *const *steps,
+                               size_t steps_count, int64_t now);
+
 #endif

@@ -85,6 +85,8 @@ static const char *open_broken(const struct rv_task *task, const struct rv_step 
         return "a compensation begins after the deadline of each attempt without a reply";
     if (rv_step_state_open(step->state) && step->kind != RV_KIND_CALL && step->wake_at == 0)
         return "an open timer has a due time";
+    if (step->kind == RV_KIND_WAIT && step->state != RV_STEP_PROCESSING)
+        return "a wait is in processing until it ends";
     return NULL;
 }
 
@@ -242,4 +244,11 @@ int64_t rv_view_wake_at(const struct rv_task *task, const struct rv_step *const 
             at = rv_time_earlier(at, step_wake_at(task, step, now));
     }
     return at;
+}
+
+const char *rv_view_due_broken(const struct rv_task *task, const struct rv_step *const *steps,
+                               size_t steps_count, int64_t now)
+{
+    int64_t at = rv_view_wake_at(task, steps, steps_count, now);
+    return at != 0 && at <= now ? "a task that is due changes when it is decided" : NULL;
 }

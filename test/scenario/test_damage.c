@@ -1,6 +1,11 @@
 /* F-53: rows of a SQLite store that somebody has edited by hand, and bits that have flipped. The
  * task whose row is hit is parked or goes on, the others come to their end; nothing ends the
- * process but a page that cannot be read. */
+ * process but a page that cannot be read.
+ *
+ * Each round has a seed. Half of them are the same in each run; the others come from the commit, as
+ * in sim/new-seeds, so that each commit looks at other values and its runs at the same ones. A
+ * failure says the seed of its round: REEVE_SEED=N runs the rounds from that seed on instead, and
+ * REEVE_TELL=1 prints each round before it runs. */
 #include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/prng.h"
@@ -9,6 +14,8 @@
 
 #include <fcntl.h>
 #include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
 #include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,11 +24,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 enum { START_AT = 1000000000, LOOPS_MAX = 120, PATH_BYTES = 300, ROUNDS = 250, FLIPS = 60 };
+/* The seeds that are the same in each run, and how many a commit has for itself. */
+enum { SEED_FIXED = 20261121, SEEDS_OF_COMMIT = 10000 };
 
 /* What the tasks of the store are at when it is hit. */
 enum { PENDING, TAKEN, HALF, PROCESSED, UNDONE, REVOKED, FAILED, LATE, WAITS, PARKED, TASKS };
@@ -329,29 +339,126 @@ static void life(struct world *w, int hit)
             assert_state(w, store.tasks[i], end_of(i));
 }
 
-static uint64_t seed_of_run(void)
+/* ---- rounds ---- */
+
+/* The round under way; one that is not over when its test ends has failed. */
+static struct {
+    uint64_t seed;
+    char told[400];
+    bool over;
+} under_way = {.over = true};
+
+static void round_begin(uint64_t seed)
 {
-    const char *text = getenv("REEVE_SEED");
-    return text != NULL ? strtoull(text, NULL, 10) : 20261121;
+    under_way.seed = seed;
+    under_way.told[0] = '\0';
+    under_way.over = false;
+    file_remove(store.path);
+    file_copy(store.base, store.path);
+}
+
+static void round_hits(void)
+{
+    if (getenv("REEVE_TELL") != NULL)
+        print_message("# seed %llu: %s\n", (unsigned long long)under_way.seed, under_way.told);
+}
+
+static void round_tell(void)
+{
+    if (!under_way.over)
+        print_message("# REEVE_SEED=%llu repeats it: %s\n", (unsigned long long)under_way.seed,
+                      under_way.told);
+    under_way.over = true;
+}
+
+/* An assertion of the product: nothing runs any more. */
+static void aborted(int number)
+{
+    (void)number;
+    round_tell();
+}
+
+static int rounds_begin(void **state)
+{
+    const struct sigaction tells = {.sa_handler = aborted, .sa_flags = (int)SA_RESETHAND};
+    (void)state;
+    return sigaction(SIGABRT, &tells, NULL);
+}
+
+static int rounds_end(void **state)
+{
+    (void)state;
+    round_tell();
+    return 0;
+}
+
+/* What git says goes into the file; 0: it has said something. */
+static int commit_ask(char *path)
+{
+    const char *source = getenv("REEVE_SOURCE");
+    char git[] = "git", in[] = "-C", ask[] = "rev-parse", head[] = "HEAD", top[PATH_BYTES];
+    char *argv[] = {git, in, top, ask, head, NULL};
+    posix_spawn_file_actions_t actions;
+    pid_t pid;
+    int status = 0;
+    snprintf(top, sizeof top, "%s", source != NULL ? source : ".");
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, path, O_WRONLY | O_CREAT | O_TRUNC,
+                                     0600);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    int failed = posix_spawnp(&pid, git, &actions, NULL, argv, environ);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failed == 0)
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+    return failed != 0 ? failed : status;
+}
+
+/* 0: there is no commit here. */
+static uint64_t seed_of_commit(void)
+{
+    char commit[9] = "";
+    file_remove(store.path);
+    if (commit_ask(store.path) != 0)
+        return 0;
+    FILE *said = fopen(store.path, "r");
+    assert_non_null(said);
+    size_t len = fread(commit, 1, sizeof commit - 1, said);
+    assert_int_equal(fclose(said), 0);
+    bool is = len == sizeof commit - 1 && strspn(commit, "0123456789abcdef") == len;
+    return is ? strtoull(commit, NULL, 16) * SEEDS_OF_COMMIT + 1 : 0;
+}
+
+/* Those of the second half come from the commit; without one they follow the fixed ones. */
+static uint64_t seed_of_round(uint64_t round, uint64_t count)
+{
+    static uint64_t commit;
+    const char *given = getenv("REEVE_SEED");
+    bool halves = given == NULL && round == count / 2;
+    if (halves)
+        commit = seed_of_commit();
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) + round : SEED_FIXED + round;
+    if (given == NULL && round >= count / 2 && commit != 0)
+        seed = commit + round - count / 2;
+    if (round == 0 || halves)
+        print_message("# seeds %llu to %llu\n", (unsigned long long)seed,
+                      (unsigned long long)(seed + (given != NULL ? count : count / 2) - 1));
+    return seed;
 }
 
 static void wrong_values_hit_one_task_alone(void **state)
 {
     struct world *w = *state;
-    uint64_t seed = seed_of_run();
     for (uint64_t round = 0; round < ROUNDS; round++) {
         struct rv_prng prng;
-        char told[400];
-        rv_prng_init(&prng, seed + round);
+        round_begin(seed_of_round(round, ROUNDS));
+        rv_prng_init(&prng, under_way.seed);
         int hit = (int)rv_prng_below(&prng, TASKS);
-        file_remove(store.path);
-        file_copy(store.base, store.path);
-        rows_spoil(&prng, store.tasks[hit], told);
-        if (getenv("REEVE_TELL") != NULL)
-            print_message("# %d: %s\n", (int)(seed + round), told);
+        rows_spoil(&prng, store.tasks[hit], under_way.told);
+        round_hits();
         open_at(w, store.now + 10, false);
         life(w, hit);
         world_close(w);
+        under_way.over = true;
     }
 }
 
@@ -418,6 +525,7 @@ static void a_value_that_no_row_has_escalates_the_task(void **state)
         {"step SET stale = 1", "task", PENDING},
         {"step SET token = 'x'", "task", TAKEN},
         {"task SET redo = 1", "id", HALF},
+        {"step SET process_state = iif(kind = 'wait', 'pending', process_state)", "task", WAITS},
         {"step SET agent = CAST(x'00ff' AS TEXT)", "task", PENDING},
         {"step SET agent = CAST(x'6f6e6500' AS TEXT)", "task", TAKEN},
         {"step SET instance = CAST(x'693100' AS TEXT)", "task", TAKEN},
@@ -552,16 +660,17 @@ static void a_damaged_step_blocks_no_other_reply(void **state)
 
 /* ---- flipped bits ---- */
 
-static void bit_flip(struct rv_prng *prng)
+static void bit_flip(struct rv_prng *prng, char *told)
 {
     struct stat of;
     int fd = open(store.path, O_RDWR);
     assert_true(fd >= 0);
     assert_int_equal(fstat(fd, &of), 0);
     off_t at = (off_t)rv_prng_below(prng, (uint64_t)of.st_size);
-    unsigned char byte;
+    unsigned char byte, bit = (unsigned char)rv_prng_below(prng, 8);
+    snprintf(told, sizeof under_way.told, "bit %u of byte %lld", bit, (long long)at);
     assert_int_equal(pread(fd, &byte, 1, at), 1);
-    byte = (unsigned char)(byte ^ 1u << rv_prng_below(prng, 8));
+    byte = (unsigned char)(byte ^ 1u << bit);
     assert_int_equal(pwrite(fd, &byte, 1, at), 1);
     assert_int_equal(close(fd), 0);
 }
@@ -589,12 +698,13 @@ static void flipped_bits_are_found_or_do_no_harm(void **state)
     int refused = 0, broke = 0;
     for (uint64_t round = 0; round < FLIPS; round++) {
         struct rv_prng prng;
-        rv_prng_init(&prng, seed_of_run() + round);
-        file_remove(store.path);
-        file_copy(store.base, store.path);
-        bit_flip(&prng);
+        round_begin(seed_of_round(round, FLIPS));
+        rv_prng_init(&prng, under_way.seed);
+        bit_flip(&prng, under_way.told);
+        round_hits();
         if (!opens_at_all()) {
             refused++;
+            under_way.over = true;
             continue;
         }
         open_at(w, store.now + 10, true);
@@ -608,6 +718,7 @@ static void flipped_bits_are_found_or_do_no_harm(void **state)
         for (int i = 0; i < TASKS && !w->broke; i++)
             assert_state(w, store.tasks[i], end_of(i));
         world_close(w);
+        under_way.over = true;
     }
     print_message("# %d flips: %d files refused, %d ended the process\n", FLIPS, refused, broke);
     assert_true(refused > 0 && broke > 0);
@@ -620,9 +731,10 @@ int main(void)
         cmocka_unit_test(a_step_that_waits_for_an_undo_and_is_over_is_found),
         cmocka_unit_test(a_late_done_is_kept_beside_a_damaged_step),
         cmocka_unit_test(a_damaged_step_blocks_no_other_reply),
-        cmocka_unit_test(wrong_values_hit_one_task_alone),
+        cmocka_unit_test_setup_teardown(wrong_values_hit_one_task_alone, rounds_begin, rounds_end),
         cmocka_unit_test(what_cannot_be_read_is_parked_until_it_is_mended),
-        cmocka_unit_test(flipped_bits_are_found_or_do_no_harm),
+        cmocka_unit_test_setup_teardown(flipped_bits_are_found_or_do_no_harm, rounds_begin,
+                                        rounds_end),
     };
     return cmocka_run_group_tests(tests, base_make, base_remove);
 }

@@ -285,6 +285,23 @@ static void a_mended_task_that_no_agent_takes_calls_again(void **state)
     assert_int_equal(world_count_open_alerts(w), 1);
 }
 
+/* Nobody could take the step while its task was parked: that is no wait for an agent. */
+static void a_mended_task_waits_for_an_agent_anew(void **state)
+{
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "long", "{}");
+    int64_t workflow = make_unreadable(w, task);
+    assert_int_equal(world_poll(w, "one", "i1", 1)->u.poll.requests_count, 0);
+    assert_state(w, task, "error");
+    world_pass(w, 2 * RV_NO_AGENT_ALERT_MS);
+    world_pin(w, task, workflow); /* it is mended */
+    assert_int_equal(world_operate(w, RV_COMMAND_RESUBMIT, task), RV_OK);
+    world_pass(w, RV_NO_AGENT_ALERT_MS - 1000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 0);
+    world_pass(w, 2000);
+    assert_int_equal(world_count_alerts(w, task, RV_ALERT_NO_AGENT), 1);
+}
+
 static void a_mended_task_whose_revoked_attempt_is_silent_calls_again(void **state)
 {
     struct world *w = *state;
@@ -332,6 +349,7 @@ int main(void)
         SCENARIO(the_end_of_an_attempt_leaves_the_alert_of_the_error),
         SCENARIO(an_attempt_of_a_mended_task_counts_at_once),
         SCENARIO(a_mended_task_that_no_agent_takes_calls_again),
+        SCENARIO(a_mended_task_waits_for_an_agent_anew),
         SCENARIO(a_mended_task_whose_revoked_attempt_is_silent_calls_again),
         SCENARIO(a_mended_task_at_which_instances_died_calls_again),
     };

@@ -1,4 +1,5 @@
 /* Planted faults: each of these scenarios must come out red, or the torture sees nothing. */
+#include "api/access_log.h"
 #include "faults.h"
 #include "play.h"
 
@@ -88,6 +89,15 @@ static const struct script half_committed = {
     .tears = true,
 };
 
+/* An access log that leaves out a line without a word. */
+static void line_forget(struct rv_access_log *log, const struct rv_access_line *line)
+{
+    if (answer(RV_ERR_MEMORY) == RV_OK)
+        rv_access_log_add(log, line);
+}
+
+static const struct access_script forgetful = {line_forget};
+
 const struct scenario scenarios_canaries[] = {
     {"careful", careful, NULL, HARMS_OF_HEAP, 0, false},
     {"leaks", leaks, NULL, HARMS_OF_HEAP, 0, true},
@@ -95,5 +105,6 @@ const struct scenario scenarios_canaries[] = {
     {"wrong_error", wrong_error, NULL, HARMS_OF_HEAP, 0, true},
     {"ends_the_process", ends_the_process, NULL, HARMS_OF_HEAP, 0, true},
     {"half_committed/memory", play_run, &half_committed, 1u << HARM_BUSY, 0, true},
+    {"line_forgotten", access_log_run, &forgetful, HARMS_OF_HEAP, 20, true},
     {.name = NULL},
 };

@@ -1,7 +1,10 @@
 /* Whole programs, run as libraries: the server's start and stop, and commands of the command line.
  * Either they do what they do with enough memory, or they end with a code and a reason. */
+#include "api/access_log.h"
+#include "base/limits.h"
 #include "cli/cli.h"
 #include "faults.h"
+#include "json/json.h"
 #include "outbound/egress.h"
 #include "server/server.h"
 #include "torture.h"
@@ -343,7 +346,84 @@ static void run_commands_of_a_task(struct torture *t)
 
 enum { MOST = 120 };
 
+/* ---- the access log ---- */
+
+enum { LOG_LINES = 900, LOG_LINE_BYTES_MAX = 512 };
+
+/* Lines of the file, each whole. */
+static uint64_t lines_read(const char *path)
+{
+    char line[LOG_LINE_BYTES_MAX];
+    uint64_t lines = 0;
+    FILE *file = fopen(path, "r");
+    EXPECT(file != NULL, "%s: %s", path, strerror(errno));
+    while (fgets(line, sizeof line, file) != NULL) {
+        struct rv_arena arena;
+        struct rv_json parsed;
+        rv_arena_init(&arena, 0);
+        enum rv_err err = rv_json_parse(&arena, rv_str_of(line), RV_JSON_DEPTH_MAX, &parsed, NULL);
+        rv_arena_done(&arena);
+        EXPECT(err == RV_OK && strchr(line, '\n') != NULL, "line %llu is not whole: %s",
+               (unsigned long long)lines + 1, line);
+        lines++;
+    }
+    fclose(file);
+    unlink(path);
+    return lines;
+}
+
+/* Lines of several lengths, so that each end of the memory falls into another part of a line. */
+static void lines_add(struct rv_access_log *log, const struct access_script *script)
+{
+    static const char *const names[] = {"n", "name", "a longer name \xc3\xa9 \"with\" escapes"};
+    enum { NAMES = sizeof names / sizeof names[0] };
+    for (int i = 0; i < LOG_LINES; i++) {
+        IN_PRODUCT(script->add(log, &(struct rv_access_line){.client = RV_STR("127.0.0.1"),
+                                                             .key = rv_str_of(names[i % NAMES]),
+                                                             .method = RV_STR("GET"),
+                                                             .pattern = RV_STR("/v1/tasks/{task}"),
+                                                             .status = 200,
+                                                             .us = i}));
+        if (i == LOG_LINES / 3)
+            IN_PRODUCT(rv_access_log_flush(log));
+    }
+    IN_PRODUCT(rv_access_log_flush(log));
+}
+
+/* Each line is written whole, or counted as dropped. */
+void access_log_run(struct torture *t)
+{
+    char path[PATH_BYTES];
+    static char out[SAID_BYTES], err[SAID_BYTES];
+    const char *folder = getenv("TMPDIR");
+    struct rv_access_log *log;
+    struct said said;
+    snprintf(path, sizeof path, "%s/torture-%ld.log", folder != NULL ? folder : "/tmp",
+             (long)getpid());
+    unlink(path);
+    for (int tries = 0;; tries++) {
+        IN_PRODUCT(log = rv_access_log_open(path));
+        if (log != NULL)
+            break;
+        torture_again(t, RV_ERR_MEMORY, tries, "access log", __FILE__, __LINE__);
+    }
+    said_begin(&said);
+    lines_add(log, t->scenario->script);
+    uint64_t dropped = rv_access_log_dropped(log);
+    IN_PRODUCT(rv_access_log_close(log));
+    said_end(&said, out, err);
+    uint64_t written = lines_read(path);
+    EXPECT(written + dropped == LOG_LINES, "%llu lines are written and %llu dropped, of %d",
+           (unsigned long long)written, (unsigned long long)dropped, LOG_LINES);
+    EXPECT(dropped == 0 || faults.failed, "lines are dropped though there is memory");
+    EXPECT((dropped > 0) == (strstr(err, "access-log") != NULL), "%llu lines are dropped: %s",
+           (unsigned long long)dropped, err);
+}
+
+static const struct access_script access_log = {rv_access_log_add};
+
 const struct scenario scenarios_programs[] = {
+    {"access_log", access_log_run, &access_log, HARMS_OF_HEAP, 0, false},
     {"server_start", run_server, NULL, HARMS_OF_HEAP, MOST, false},
     {"cli_lists", run_commands_that_list, NULL, HARMS_OF_HEAP, MOST, false},
     {"cli_tasks", run_commands_of_a_task, NULL, HARMS_OF_HEAP, MOST, false},

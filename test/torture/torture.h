@@ -112,6 +112,14 @@ void torture_disarm_store(struct torture *t, struct store_faults *store);
 void torture_again(const struct torture *t, enum rv_err err, int tries, const char *what,
                    const char *file, int line);
 
+/* The scenario of the access log, and its script: how a line is added. */
+struct rv_access_log;
+struct rv_access_line;
+struct access_script {
+    void (*add)(struct rv_access_log *log, const struct rv_access_line *line);
+};
+void access_log_run(struct torture *t);
+
 /* The families; each ends with a scenario without a name. */
 extern const struct scenario scenarios_agents[];
 extern const struct scenario scenarios_apis[];

@@ -393,15 +393,16 @@ static void the_hash_is_that_of_the_content(void **state)
 
 #define TASK_BARE "{\"workflow\":\"a/b\",\"input\":{\"x\":1}}"
 #define TASK_KEYED "{\"workflow\":\"a/b\",\"key\":\"k 1\",\"input\":{\"x\":1}}"
+#define TASK_NULL_KEY "{\"workflow\":\"a/b\",\"key\":null,\"input\":{\"x\":1}}"
 
 static void a_key_in_the_header_is_one_in_the_body(void **state)
 {
     struct bench *bench = *state;
     struct rv_str hash = hash_of(bench, TASK_KEYED);
     static const char *const ways[] = {"k 1", "\"k 1\""};
-    static const char *const bodies[] = {TASK_BARE, TASK_KEYED};
-    for (size_t i = 0; i < 4; i++) {
-        const char *way = ways[i / 2], *body = bodies[i % 2];
+    static const char *const bodies[] = {TASK_BARE, TASK_KEYED, TASK_NULL_KEY};
+    for (size_t i = 0; i < 6; i++) {
+        const char *way = ways[i / 3], *body = bodies[i % 3];
         print_message("# %s %s\n", way, body);
         assert_int_equal(
             parse_keyed(bench, "POST", RV_STR("/v1/tasks"), rv_str_of(body), rv_str_of(way)), 0);

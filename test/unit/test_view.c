@@ -150,6 +150,11 @@ static void an_open_step_that_breaks_a_rule_is_told(void **state)
            out->state = RV_STEP_ERROR);
     BREAKS("an open timer has a due time", out->kind = RV_KIND_WAIT, out->wake_at = 0,
            out->attempt_state = RV_ATTEMPT_NONE);
+    BREAKS("a wait is in processing until it ends", out->kind = RV_KIND_WAIT,
+           out->state = RV_STEP_PENDING, out->attempt_state = RV_ATTEMPT_NONE);
+    BREAKS("a wait is in processing until it ends", out->kind = RV_KIND_WAIT,
+           task->state = RV_TASK_ERROR, out->state = RV_STEP_ERROR,
+           out->attempt_state = RV_ATTEMPT_NONE);
     /* The forward attempt may still have its effect while another is undone. */
     BREAKS("no compensation is open while a forward attempt is live",
            task->state = RV_TASK_COMPENSATING, task->direction = RV_UNDO, task->open_count = 2,

@@ -246,6 +246,14 @@ void rv_sink_end(struct rv_sink *sink, int64_t ms)
         sink_free(sink);
 }
 
+void rv_sink_drop(struct rv_sink *sink, uint64_t lines, int error)
+{
+    rv_assert(error != 0);
+    pthread_mutex_lock(&sink->lock);
+    drop(sink, lines, error);
+    pthread_mutex_unlock(&sink->lock);
+}
+
 struct rv_sink_counts rv_sink_count(struct rv_sink *sink)
 {
     pthread_mutex_lock(&sink->lock);

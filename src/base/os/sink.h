@@ -48,6 +48,8 @@ void rv_sink_end(struct rv_sink *sink, int64_t ms);
 /* From any thread; never waits for a reader. One write, unless that is cut short. False: dropped,
  * and counted as `lines`. */
 bool rv_sink_put(struct rv_sink *sink, const char *bytes, size_t len, uint64_t lines);
+/* Lines for which the caller finds no memory, or whatever the errno says, count as dropped, too. */
+void rv_sink_drop(struct rv_sink *sink, uint64_t lines, int error);
 /* Waits at most `ms` until all is written. */
 bool rv_sink_flush(struct rv_sink *sink, int64_t ms);
 struct rv_sink_counts rv_sink_count(struct rv_sink *sink);

@@ -675,10 +675,26 @@ static enum rv_err decide(struct rv_scheduler *s, struct work *work, struct rv_c
     return err;
 }
 
+/* The task was due, and is as it was: damaged like one whose rows break a rule as loaded. */
+static enum rv_err woken_check(struct rv_scheduler *s, struct work *work, uint64_t seed)
+{
+    struct rv_view view;
+    RV_TRY(work_view(s, work, 0, 0, &view));
+    work->broken = rv_view_due_broken(work->task, view.steps, view.steps_count, s->batch.now);
+    if (work->broken == NULL)
+        return RV_OK;
+    work->workflow = NULL;
+    work->epoch = s->supervisor.epoch;
+    return work_escalate(s, work, seed, RV_UNREADABLE);
+}
+
 enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_command *command,
                         const struct asker *asker, struct rv_plan *ret_plan)
 {
     enum rv_err err = decide(s, work, command, asker, ret_plan);
+    bool woken = err == RV_OK && command->kind == RV_COMMAND_WAKE && !work->waits;
+    if (woken && !ret_plan->changed && work->task != NULL && work->broken == NULL)
+        err = woken_check(s, work, command->seed);
     if (err == RV_ERR_MEMORY)
         shortage_of(s, work->id);
     return err;
