@@ -100,7 +100,8 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     s->store = options->store;
     rv_prng_init(&s->prng, options->seed);
     rv_arena_init(&s->arena, 0);
-    workflow_cache_init(&s->workflows, s->store, &s->batch.arena, &s->batch_number);
+    workflow_cache_init(&s->workflows, s->store, s->options.hash_key, &s->batch.arena,
+                        &s->batch_number);
     accounts_init(&s->accounts);
     evaluations_init(&s->evaluations);
     supervisor_init(s);
@@ -125,7 +126,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
         rv_scheduler_close(s);
         return err;
     }
-    s->supervisor.shared = s->enlistment.shared;
+    s->supervisor.shared = s->workflows.shared = s->enlistment.shared;
     rv_id_maker_init(&s->ids, s->enlistment.instance);
     s->last_now = s->enlistment.last_alive_at;
     s->key_changes = s->key_changes_checked = 1;
@@ -526,6 +527,8 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     rv_assert(s->batch.behind.first == NULL);
     rv_assert(s->finished == NULL);
     evaluations_release(s);
+    if (s->batch.publishes_count > 0)
+        workflow_names_forget(&s->workflows);
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
     s->batch.turn++;
@@ -674,7 +677,8 @@ static void history_forget(struct rv_scheduler *s)
     for (size_t i = 0; i < DUTIES; i++)
         if (duties[i]->forget != NULL)
             duties[i]->forget(s);
-    workflow_cache_init(&s->workflows, s->store, &s->batch.arena, &s->batch_number);
+    workflow_cache_init(&s->workflows, s->store, s->options.hash_key, &s->batch.arena,
+                        &s->batch_number);
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
         p->seeker.kind = NULL;
         p->seeker.instance = NULL;
