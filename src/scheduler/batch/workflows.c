@@ -1,7 +1,7 @@
 /* Compiled workflows, kept by id. Definitions are immutable, so an entry goes stale only where a
- * standby has lost the publication and its id is given again (scheduler.c, history_forget). Which id
- * a name means is kept until the next publication; where other servers publish, too, the store is
- * asked each time. */
+ * standby has lost the publication and its id is given again (scheduler.c, history_forget). Which
+ * id a name means is kept until the next publication; where other servers publish, too, the store
+ * is asked each time. */
 #include "scheduler/batch/workflows.h"
 
 #include "base/assert.h"
