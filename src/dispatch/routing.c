@@ -52,14 +52,14 @@ static enum rv_err ready_load(const struct desk *desk, const struct agent_kind *
     return desk->load(desk->self, ids, count);
 }
 
-static void given_note(const struct desk *desk, const struct seeker *seeker)
+static void given_note(const struct desk *desk, const struct seeker *seeker, int64_t at)
 {
     struct agent_instance *instance = seeker->instance;
     if (instance->given_in != desk->turn)
         instance->given = 0;
     instance->given_in = desk->turn;
     instance->given++;
-    limit_take(seeker->kind, desk->now);
+    limit_take(seeker->kind, desk->now, at);
 }
 
 /* Its place in the line may be that of an earlier wait, which has ended without an attempt: then it
@@ -79,15 +79,15 @@ static enum rv_err match_one(const struct desk *desk, struct seeker *seeker, str
 {
     const struct rv_task *task = NULL;
     const struct rv_step *step = NULL;
-    bool given = false;
+    int64_t given_at = 0;
     enum rv_err err = desk->verify(desk->self, seeker->kind, id, &task, &step);
     if (err != RV_OK || task == NULL || place_is_old(seeker->kind, task, step, place))
         return err;
     if (!circuit_lets(seeker->kind, task, step, desk->now))
         return RV_OK;
-    err = desk->give(desk->self, seeker, id, &given);
-    if (given)
-        given_note(desk, seeker);
+    err = desk->give(desk->self, seeker, id, &given_at);
+    if (given_at != 0)
+        given_note(desk, seeker, given_at);
     return err;
 }
 

@@ -26,8 +26,10 @@ struct desk {
     /* The hint is believed only if the rows say so: then these are set, else *ret_task is NULL. */
     enum rv_err (*verify)(void *self, const struct agent_kind *kind, struct rv_step_id id,
                           const struct rv_task **ret_task, const struct rv_step **ret_step);
-    /* Begins an attempt for the poll. */
-    enum rv_err (*give)(void *self, struct seeker *seeker, struct rv_step_id id, bool *ret_given);
+    /* Begins an attempt for the poll. *ret_given_at: its instant, `now` or later; 0: there is
+     * none. */
+    enum rv_err (*give)(void *self, struct seeker *seeker, struct rv_step_id id,
+                        int64_t *ret_given_at);
     /* The transaction has handed out as many bytes as it may. */
     bool (*enough)(void *self);
     void *self;

@@ -200,29 +200,6 @@ void rv_scheduler_drain(struct rv_scheduler *s)
     parking_finished_flush(s);
 }
 
-/* ---- load ---- */
-
-/* What the calls name, as far as their shares have room, but of large calls the first piece only;
- * what decisions ask for later comes as they ask. Here as below, room for the largest batch is
- * taken and not zeroed: most batches are small. */
-static enum rv_err batch_load(struct rv_scheduler *s)
-{
-    enum { WANTS_MAX = 4 * RV_BATCH_COMMANDS_MAX };
-    struct rv_step_id *ids = rv_arena_take(s->batch.arena, WANTS_MAX * sizeof *ids);
-    enum rv_err err = ids != NULL ? RV_OK : RV_ERR_MEMORY;
-    for (int large = 0; err == RV_OK && large <= 1; large++) {
-        size_t count = 0;
-        for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
-            if (p->ops->wants != NULL && p->large == (large == 1))
-                count += p->ops->wants(s, p, ids + count, WANTS_MAX - count);
-        rv_assert(count <= WANTS_MAX);
-        share_enter(s, large == 1 ? SHARE_LARGE : SHARE_SMALL);
-        err = work_prefetch(s, ids, count);
-    }
-    share_enter(s, SHARE_NONE);
-    return err;
-}
-
 /* ---- decide ---- */
 
 static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
@@ -610,7 +587,7 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     RV_TRY(keys);
     RV_TRY(role_campaign(s));
     DUTIES_TRY(plan);
-    RV_TRY(batch_load(s));
+    RV_TRY(ahead_load_rest(s));
     RV_TRY(batch_decide(s));
     DUTIES_TRY(last);
     return RV_OK;
@@ -695,12 +672,12 @@ static enum rv_err batch_open(struct rv_scheduler *s)
     struct rv_wants wants;
     share_enter(s, SHARE_AHEAD);
     RV_TRY(ahead_name(s, &wants));
-    enum rv_err err = commit_transaction_begin(s, &wants, &s->batch.now);
+    enum rv_err err = commit_first_begin(s, &wants);
     if (err == RV_ERR_WENT_BACK)
-        err = commit_transaction_begin(s, &wants, &s->batch.now);
+        err = commit_first_begin(s, &wants);
     bool loaded = err == RV_OK;
     if (err == RV_ERR_MEMORY) /* the parts of the batch load less at a time */
-        err = commit_transaction_begin(s, NULL, &s->batch.now);
+        err = commit_first_begin(s, NULL);
     if (s->history_lost)
         history_forget(s);
     if (loaded)
@@ -708,9 +685,6 @@ static enum rv_err batch_open(struct rv_scheduler *s)
     if (loaded && err != RV_OK)
         s->store->ops->rollback(s->store);
     share_enter(s, SHARE_NONE);
-    /* The two clocks belong together: the store may have taken its time. */
-    if (s->options.mono.now != NULL)
-        s->batch.mono_now = s->options.mono.now(s->options.mono.self);
     return err;
 }
 
@@ -769,6 +743,11 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
 bool rv_scheduler_query_damaged(const struct rv_scheduler *s)
 {
     return s->query_damaged;
+}
+
+int64_t rv_scheduler_unsure_ms(const struct rv_scheduler *s)
+{
+    return s->batch.mono_last - s->batch.mono_now;
 }
 
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)

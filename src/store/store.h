@@ -32,6 +32,7 @@
 struct rv_change {
     const struct rv_task *task; /* as it shall be; its revision is revision_before + 1 */
     int64_t revision_before;
+    int64_t at; /* when it was decided, by the store's clock */
     /* As it was loaded, with that revision. Said for speed: where it is wrong nothing else is. */
     enum rv_task_state state_before;
     int64_t epoch;
@@ -220,6 +221,7 @@ struct rv_wants {
     struct rv_loaded *tasks; /* for the first `tasks_count` of the ids */
     size_t tasks_count;
     struct rv_key_row *key_rows; /* for each key; `task` 0 where it is free */
+    int64_t now; /* what the store's clock showed then: no row was changed after it */
 };
 
 struct rv_store;

@@ -90,9 +90,15 @@ static enum rv_err scan_piece(struct rv_supervisor *supervisor, struct rv_arena 
         supervisor->store, arena, supervisor->scan_after, supervisor->scan_rows_max, ret_tasks,
         ret_count);
     rv_assert(err != RV_OK || *ret_count <= supervisor->scan_rows_max);
-    if (err == RV_OK && *ret_count > 0)
+    if (err != RV_OK)
+        return err;
+    /* Else it would not end while each batch begins tasks. */
+    while (supervisor->scan_first && *ret_count > 0 &&
+           ret_tasks[*ret_count - 1]->id.value >= supervisor->scan_until.value)
+        --*ret_count;
+    if (*ret_count > 0)
         supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
-    return err;
+    return RV_OK;
 }
 
 enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,
@@ -102,6 +108,8 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
     supervisor->piece_after = supervisor->scan_after;
     if (now < supervisor->scan_next_at)
         return RV_OK;
+    if (supervisor->scan_first && supervisor->scan_after.value == 0)
+        supervisor->scan_until = rv_id_from(rv_time_add(now, 1));
     enum rv_err err = scan_piece(supervisor, arena, ret_tasks, ret_count);
     if (err == RV_OK && *ret_count == 0) {
         bool again = supervisor->scan_after.value != 0 && !supervisor->scan_first;

@@ -75,6 +75,7 @@ static enum rv_err keys_load(const struct rv_store_memory_data *data, struct rv_
 
 enum rv_err memory_load(struct rv_store *base, struct rv_wants *load)
 {
+    load->now = memory_clock_read((struct memory *)base);
     RV_TRY(rv_store_load_tasks_whole(base, load));
     return load->keys_count > 0 ? keys_load(data_of(base), load) : RV_OK;
 }

@@ -106,3 +106,18 @@ enum rv_err ahead_take(struct rv_scheduler *s, const struct rv_wants *wants)
     s->batch.key_rows = wants->key_rows;
     return work_load_take(s, wants);
 }
+
+enum rv_err ahead_load_rest(struct rv_scheduler *s)
+{
+    struct names names = {.most = STEPS_MAX};
+    names.ids = rv_arena_take(s->batch.arena, STEPS_MAX * sizeof *names.ids);
+    enum rv_err err = names.ids != NULL ? RV_OK : RV_ERR_MEMORY;
+    for (int large = 0; err == RV_OK && large <= 1; large++) {
+        names.count = 0;
+        calls_name(s, large == 1, &names);
+        share_enter(s, large == 1 ? SHARE_LARGE : SHARE_SMALL);
+        err = work_prefetch(s, names.ids, names.count);
+    }
+    share_enter(s, SHARE_NONE);
+    return err;
+}

@@ -13,5 +13,7 @@ struct rv_wants;
 RV_CHECK enum rv_err ahead_name(struct rv_scheduler *s, struct rv_wants *ret_wants);
 /* It was loaded: it becomes part of the batch. */
 RV_CHECK enum rv_err ahead_take(struct rv_scheduler *s, const struct rv_wants *wants);
+/* What the calls are about and that load had no room for, as far as their shares have it. */
+RV_CHECK enum rv_err ahead_load_rest(struct rv_scheduler *s);
 
 #endif

@@ -28,9 +28,10 @@ struct batch {
     uint64_t turn; /* counts the batches of this process */
     int64_t now;
     int64_t expected_now; /* before it has begun: by the clock of the batch before */
-    int64_t mono_now;
-    int64_t heard_until; /* monotonic: replies and renewals that arrived before are decided ... */
-    int64_t ends_until;  /* ... the same by the store's clock: what ends by then has ended */
+    int64_t mono_now;     /* monotonic: the store's clock showed `now` then at the earliest, */
+    int64_t mono_last;    /* ... and then at the latest */
+    int64_t heard_until;  /* monotonic: replies and renewals that arrived before are decided ... */
+    int64_t ends_until;   /* ... the same by the store's clock: what ends by then has ended */
     struct rv_arena *arena;
     struct work *works;        /* every task that the batch touches */
     struct rv_map works_by_id; /* id -> struct work * */

@@ -11,6 +11,8 @@ struct rv_scheduler;
 struct rv_wants;
 
 /* The store's begin; what it says of lost history is kept for the next batch. */
+/* The batch's first: its instant, by both clocks. */
+RV_CHECK enum rv_err commit_first_begin(struct rv_scheduler *s, struct rv_wants *wants);
 RV_CHECK enum rv_err commit_transaction_begin(struct rv_scheduler *s, struct rv_wants *wants,
                                               int64_t *ret_now);
 RV_CHECK enum rv_err batch_commit(struct rv_scheduler *s);

@@ -126,6 +126,7 @@ enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id, struct workfl
         RV_TRY(work_add(s, id, ret_work));
     rv_assert((*ret_work)->task == NULL);
     (*ret_work)->workflow = workflow;
+    (*ret_work)->now = s->batch.now;
     (*ret_work)->too_large = false;
     return RV_OK;
 }
@@ -176,6 +177,7 @@ enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t n
         return RV_ERR_NOT_FOUND;
     struct rv_step_id id = {work->id, number};
     const struct rv_step *row;
+    work->torn = true;
     enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1,
                                                 &row);
     if (err != RV_OK)
@@ -214,6 +216,7 @@ static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
     const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, count);
     if (ids == NULL || rows == NULL)
         return RV_ERR_MEMORY;
+    work->torn = true;
     ids[0] = (struct rv_step_id){work->id, plan->wanted};
     for (size_t i = 1; i < count; i++)
         ids[i] = (struct rv_step_id){work->id, plan->more[i - 1]};
@@ -229,11 +232,10 @@ static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
 }
 
 /* The task as it was loaded. One for which there is no memory with its steps has none of them. */
-static enum rv_err work_take(struct rv_scheduler *s, struct rv_task_id id,
-                             const struct rv_loaded *loaded)
+static enum rv_err work_take(struct rv_scheduler *s, struct work *work,
+                             const struct rv_loaded *loaded, int64_t now)
 {
-    struct work *work;
-    RV_TRY(work_add(s, id, &work));
+    work->now = now > s->batch.now ? now : s->batch.now;
     RV_TRY(work_attach(s, work, loaded->task));
     for (size_t i = 0; i < loaded->steps_count; i++)
         RV_TRY(work_step_add(s, work, loaded->steps[i]));
@@ -243,12 +245,13 @@ static enum rv_err work_take(struct rv_scheduler *s, struct rv_task_id id,
 static enum rv_err work_take_bare(struct rv_scheduler *s, struct rv_task_id id)
 {
     struct work *work;
-    const struct rv_task *task;
-    RV_TRY(s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1, &task));
+    struct rv_loaded bare = {.steps_count = 0};
+    struct rv_wants clock = {.arena = s->batch.arena};
+    RV_TRY(s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1, &bare.task));
+    RV_TRY(s->store->ops->load(s->store, &clock));
     RV_TRY(work_add(s, id, &work));
-    RV_TRY(work_attach(s, work, task));
     work->too_large = true;
-    return work_check(s, work);
+    return work_take(s, work, &bare, clock.now);
 }
 
 /* A task that a batch names twice it mostly names twice in a row. */
@@ -280,9 +283,13 @@ size_t work_load_name(const struct rv_scheduler *s, const struct rv_step_id *ids
 enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_wants *load)
 {
     rv_assert(load->tasks_count <= load->count);
-    for (size_t i = 0; i < load->tasks_count; i++)
-        if (work_find(s, load->ids[i]) == NULL)
-            RV_TRY(work_take(s, load->ids[i], &load->tasks[i]));
+    for (size_t i = 0; i < load->tasks_count; i++) {
+        struct work *work = work_find(s, load->ids[i]);
+        if (work != NULL)
+            continue;
+        RV_TRY(work_add(s, load->ids[i], &work));
+        RV_TRY(work_take(s, work, &load->tasks[i], load->now));
+    }
     return RV_OK;
 }
 
@@ -370,7 +377,7 @@ static enum rv_err adopt_history(struct rv_scheduler *s, struct work *work,
     struct rv_history_row *line = &work->history[work->history_count++];
     *line = *row;
     line->number = last.number + 1;
-    line->at = s->batch.now; /* the decision may be older */
+    line->at = work->now; /* the decision may be older */
     return RV_OK;
 }
 
@@ -407,7 +414,7 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
     *task = plan->task;
     task->revision = work->revision_before + 1; /* however many commands the batch decides */
     if (task->ended_at != 0 && (work->task == NULL || work->task->ended_at == 0))
-        task->ended_at = s->batch.now; /* from then on it is kept; the decision may be older */
+        task->ended_at = work->now; /* from then on it is kept; the decision may be older */
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < plan->steps_count; i++)
         err = adopt_step(s, work, &plan->steps[i]);
@@ -460,6 +467,7 @@ static enum rv_err work_attempt_seek(struct rv_scheduler *s, struct work *work,
     if (row == NULL)
         return RV_ERR_MEMORY;
     bool found = false;
+    work->torn = true;
     enum rv_err err = s->store->ops->find_attempt(s->store, s->batch.arena,
                                                   (struct rv_step_id){work->id, command->step},
                                                   command->token, row, &found);
@@ -478,6 +486,7 @@ static enum rv_err work_late_load(struct rv_scheduler *s, struct work *work, uin
     if (rows == NULL)
         return RV_ERR_MEMORY;
     size_t count = 0;
+    work->torn = true;
     enum rv_err err = s->store->ops->list_late_replies(s->store, s->batch.arena, RV_COLUMNS_ALL,
                                                        (struct rv_step_id){work->id, step}, attempt,
                                                        0, RV_LATE_REPLIES_MAX, rows, &count);
@@ -497,7 +506,7 @@ static enum rv_err work_escalate(struct rv_scheduler *s, struct work *work, uint
                                  enum rv_verdict verdict)
 {
     struct rv_command escalate = {
-        .kind = RV_COMMAND_ESCALATE, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
+        .kind = RV_COMMAND_ESCALATE, .seed = seed, .now = work->now, .arrived_at = work->now};
     escalate.u.escalate.alert = RV_ALERT_UNREADABLE;
     escalate.u.escalate.message =
         work->too_large ? RV_STR("the task's steps need more memory than the server has: give the "
@@ -521,16 +530,11 @@ static enum rv_err work_escalate(struct rv_scheduler *s, struct work *work, uint
 
 enum rv_err work_read(struct rv_scheduler *s, struct work *work)
 {
-    const struct rv_task *task;
-    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &work->id,
-                                                1, &task);
-    if (err == RV_OK)
-        err = work_attach(s, work, task);
-    for (uint32_t i = 0; err == RV_OK && task != NULL && i < task->open_count; i++) {
-        err = work_step_load(s, work, task->open[i]);
-        err = err == RV_ERR_NOT_FOUND ? RV_OK : err;
-    }
-    return err == RV_OK ? work_check(s, work) : err;
+    struct rv_wants wants = {
+        .arena = s->batch.arena, .ids = &work->id, .count = 1, .bytes_max = SIZE_MAX};
+    RV_TRY(s->store->ops->load(s->store, &wants));
+    rv_assert(wants.tasks_count == 1);
+    return work_take(s, work, &wants.tasks[0], wants.now);
 }
 
 enum rv_err work_load_more(struct rv_scheduler *s, struct work *work,
@@ -633,7 +637,7 @@ static enum rv_err decide(struct rv_scheduler *s, struct work *work, struct rv_c
                           const struct asker *asker, struct rv_plan *ret_plan)
 {
     rv_assert(!work->dropped);
-    command->now = s->batch.now;
+    command->now = work->now;
     command->memory_max = s->options.decision_bytes_max;
     if (command->arrived_at == 0 || command->arrived_at > s->batch.now)
         command->arrived_at = s->batch.now;
@@ -680,7 +684,7 @@ static enum rv_err woken_check(struct rv_scheduler *s, struct work *work, uint64
 {
     struct rv_view view;
     RV_TRY(work_view(s, work, 0, 0, &view));
-    work->broken = rv_view_due_broken(work->task, view.steps, view.steps_count, s->batch.now);
+    work->broken = rv_view_due_broken(work->task, view.steps, view.steps_count, work->now);
     if (work->broken == NULL)
         return RV_OK;
     work->workflow = NULL;
@@ -705,7 +709,7 @@ void work_offer(struct rv_scheduler *s, struct work *work)
     rv_assert(work->task != NULL);
     for (uint32_t i = 0; i < work->task->open_count; i++) {
         const struct rv_step *step = work_step(work, work->task->open[i]);
-        if (step == NULL || !rv_step_ready(work->task, step, s->batch.now))
+        if (step == NULL || !rv_step_ready(work->task, step, work->now))
             continue;
         /* A hint only: without memory for it the repair scan gives it again. */
         if (agents_ready(&s->agents, work->task, step) != RV_OK)

@@ -181,6 +181,7 @@ static enum rv_err keys_load(struct rv_sqlite *store, struct rv_wants *load)
 /* Nobody else writes to the file. */
 enum rv_err rv_sqlite_load(struct rv_store *base, struct rv_wants *load)
 {
+    load->now = ((struct rv_sqlite *)base)->slew.shown;
     RV_TRY(rv_store_load_tasks_whole(base, load));
     return load->keys_count > 0 ? keys_load((struct rv_sqlite *)base, load) : RV_OK;
 }
