@@ -1,6 +1,7 @@
 /* The log: whatever is said, a line stays one line, and in JSON one object. */
 #include "base/os/log.h"
 #include "base/os/sink.h"
+#include "base/utf8.h"
 #include "json/json.h"
 
 #include <errno.h>
@@ -176,6 +177,42 @@ static void text_quotes_what_a_parser_cannot_split(void **state)
     }
 }
 
+/* The characters that names and keys must not contain. */
+static void formatting_characters_are_escaped(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *escape;
+    } cases[] = {{"\xe2\x80\xae", "\\u202e"},
+                 {"\xef\xbb\xbf", "\\ufeff"},
+                 {"\xe2\x80\x8b", "\\u200b"},
+                 {"\xe2\x81\xa0", "\\u2060"},
+                 {"\xc2\xad", "\\u00ad"},
+                 {"\xc2\x9b", "\\u009b"},
+                 {"\xe2\x80\xa8", "\\u2028"},
+                 {"\xef\xbf\xb9", "\\ufff9"},
+                 {"\xf3\xa0\x81\x81", "\\udb40\\udc41"}};
+    char room[16384];
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct rv_str text = rv_str_of(cases[i].text);
+        char wanted[128];
+        struct rv_arena arena;
+        rv_arena_init(&arena, 0);
+        assert_true(rv_utf8_hidden(text) != UINT32_MAX);
+        struct rv_str line = said(room, sizeof room, RV_LOG_TEXT, text);
+        snprintf(wanted, sizeof wanted, " task=\"%s\" ", cases[i].escape);
+        assert_int_equal(count_of(line, wanted), 1);
+        line = said(room, sizeof room, RV_LOG_JSON, text);
+        assert_int_equal(count_of(line, cases[i].escape), 1);
+        assert_true(rv_str_eq(value_kept(&arena, line), text));
+        rv_arena_done(&arena);
+    }
+    /* Joiners belong to words and emojis. */
+    assert_true(rv_utf8_hidden(RV_STR("\xe2\x80\x8d\xe2\x80\x8c\xef\xb8\x8f\xf0\x9f\x98\x80")) ==
+                UINT32_MAX);
+}
+
 /* A pipe in the place of stderr. */
 static int pipe_begin(int ends[static 2])
 {
@@ -340,6 +377,7 @@ int main(void)
         cmocka_unit_test(each_of_several_long_values_is_shown),
         cmocka_unit_test(text_cannot_forge_a_line),
         cmocka_unit_test(text_quotes_what_a_parser_cannot_split),
+        cmocka_unit_test(formatting_characters_are_escaped),
         cmocka_unit_test(lines_that_nobody_reads_are_dropped_and_counted),
         cmocka_unit_test(a_sink_ends_while_its_writer_blocks),
         cmocka_unit_test(a_sink_reports_a_reader_that_left),
