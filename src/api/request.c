@@ -241,7 +241,7 @@ void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *co
     if (near != NULL) {
         rv_buf_printf(&parser->scratch, "did you mean \"%s\"?", near);
     } else if (names[0] == NULL) {
-        rv_buf_lit(&parser->scratch, "this operation accepts no query parameters");
+        rv_buf_lit(&parser->scratch, "this operation accepts none");
     } else {
         rv_buf_lit(&parser->scratch, "use one of:");
         for (size_t i = 0; names[i] != NULL; i++)

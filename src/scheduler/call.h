@@ -399,6 +399,7 @@ struct rv_call_limit {
 struct rv_call_ack {
     int64_t alert;
     struct rv_str by;
+    struct rv_str reason; /* for the log alone */
 };
 
 struct rv_call_raise {
@@ -453,6 +454,8 @@ struct rv_call_messages {
 
 struct rv_call_retry {
     int64_t alert;
+    struct rv_str by; /* this and the reason: for the log alone */
+    struct rv_str reason;
 };
 
 /* `why` of each lives on the call's arena. */
