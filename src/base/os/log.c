@@ -1,6 +1,7 @@
 #include "base/os/log.h"
 
 #include "base/arena.h"
+#include "base/format.h"
 #include "base/os/clock.h"
 #include "base/os/sink.h"
 #include "base/time.h"
@@ -315,8 +316,11 @@ void rv_log_refusal(const char *program, const char *format, ...)
     va_list arguments;
     va_start(arguments, format);
     if (json_chosen) {
-        (void)vsnprintf(text, sizeof text, format, arguments);
-        rv_log(RV_LOG_ERROR, "refused", RV_LOG_STR("message", rv_str_of(text)));
+        int len = rv_format(text, sizeof text, format, arguments);
+        struct rv_str message = {text, len < 0 ? 0 : (size_t)len};
+        if (message.len > sizeof text - 1)
+            message.len = sizeof text - 1;
+        rv_log(RV_LOG_ERROR, "refused", RV_LOG_STR("message", message));
     } else if (form_chosen) {
         refusal_put(program, format, arguments);
     } else {
