@@ -12,7 +12,7 @@
 
 enum rv_log_form {
     RV_LOG_AUTO, /* text if stderr is a terminal, else JSON */
-    RV_LOG_TEXT, /* 14:03:12.345 warning alert task=06DWX3T9H2K4Q kind=failed */
+    RV_LOG_TEXT, /* 14:03:12.345 warning alert task=06DWX3T9H2K4Q alert=failed */
     RV_LOG_JSON  /* {"time":"2026-11-21T14:03:12.345Z","level":"warning","event":"alert",...} */
 };
 
