@@ -398,9 +398,11 @@ static bool duration_read(struct rv_parser *parser, const struct rv_request_line
         return true;
     if (rv_duration_parse(text, ret_ms) == RV_OK && *ret_ms > 0)
         return true;
-    return rv_refuse_http(parser, 400,
-                          "%s=%.*s: must be an ISO 8601 duration longer than 0, such as PT1H", name,
-                          RV_STR_FMT(text));
+    return rv_refuse_http(
+        parser, 400,
+        "%s=%.*s: must be an ISO 8601 duration longer than 0 and up to " RV_DURATION_MAX_TEXT
+        ", such as PT1H",
+        name, RV_STR_FMT(text));
 }
 
 /* tag=NAME=VALUE. */

@@ -135,6 +135,8 @@ static const struct bad bads[] = {
     {"GET", "/v1/tasks?tag=a%20b%3Dc", "", 400, "NAME=VALUE"},
     {"GET", "/v1/tasks?olderThan=1h", "", 400, "ISO 8601"},
     {"GET", "/v1/tasks?newerThan=PT0S", "", 400, "ISO 8601"},
+    {"GET", "/v1/tasks?olderThan=P292Y", "", 400, "longer than 0 and up to 100 years"},
+    {"GET", "/v1/tasks/06DWX3T9H2K4Q?wait=P292Y", "", 400, "up to PT50S"},
     {"GET", "/v1/tasks?limit=0", "", 400, "from 1 to 100"},
     {"GET", "/v1/tasks?limit=101", "", 400, "from 1 to 100"},
     {"GET", "/v1/tasks?limit=-1", "", 400, "from 1 to 100"},
