@@ -114,7 +114,7 @@ struct rv_reply_item {
     int refused;           /* in: the status with which the api refused the item; 0: it did not.
                              * Such an item has step number 0, and the scheduler passes it over */
     struct rv_str refusal; /* in: why */
-    int status;            /* out: 200, 403, 409 or 410 */
+    int status;            /* out: 200, 409 or 410 */
     struct rv_str message;
 };
 
@@ -128,7 +128,7 @@ struct rv_call_replies {
 struct rv_lease_item {
     struct rv_step_id step; /* in */
     uint64_t token;
-    int status; /* out: 200, 403, 409 or 410 */
+    int status; /* out: 200, 409 or 410 */
     int64_t lease_until;
     int64_t complete_by;
     bool cancel; /* stop: the attempt is revoked or over */
