@@ -311,6 +311,7 @@ struct rv_explained {
     uint32_t threshold;   /* of its policy; 0: not known */
     uint32_t rounds;
     bool pivot;
+    bool agent_paused; /* SUSPENDED: its agent would not get it either */
 };
 
 /* What has happened to a task. */
