@@ -39,6 +39,7 @@ struct job {
     struct errand errand;
     char step[RV_STEP_TEXT_BYTES];
     char token[32];
+    int64_t attempt;
     int64_t effect_at; /* on the agent's clock */
     int64_t end_at;
     int64_t stop_at;
@@ -223,7 +224,8 @@ static void job_start(struct world *w, struct agent *a, rv_place place)
                                                                place);
     int64_t now = clock_of(w, a);
     rv_assert(!job->used);
-    *job = (struct job){.used = true, .stop_at = rv_held_stop_at(attempt)};
+    *job = (struct job){
+        .used = true, .attempt = attempt->number, .stop_at = rv_held_stop_at(attempt)};
     errand_read(w, attempt->input, attempt->key, &job->errand);
     text_take(job->step, sizeof job->step, attempt->step);
     text_take(job->token, sizeof job->token, attempt->token);
@@ -257,9 +259,9 @@ static void job_effect(struct world *w, struct agent *a, struct job *job)
         return;
     /* Between its last look at the clock and the effect a paused agent was frozen. */
     if (job->errand.undo)
-        ledger_undo(w, rv_str_of(job->errand.key), a->name);
+        ledger_undo(w, rv_str_of(job->errand.key), job->attempt, a->name);
     else
-        ledger_apply(w, rv_str_of(job->errand.key), late, a->name);
+        ledger_apply(w, rv_str_of(job->errand.key), job->attempt, late, a->name);
 }
 
 /* A reply past libreeve, which would keep silent. */

@@ -5,6 +5,7 @@
 #include "sim/check/check.h"
 #include "sim/world/world.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,15 +58,25 @@ struct effect *ledger_get(struct world *w, struct rv_str key)
     return effect;
 }
 
-void ledger_apply(struct world *w, struct rv_str key, bool zombie, const char *agent)
+static void call_say(struct world *w, const char *agent, struct rv_str key, int64_t attempt,
+                     const char *result, const char *more)
+{
+    char number[32] = "";
+    if (attempt != 0)
+        snprintf(number, sizeof number, " (attempt %lld)", (long long)attempt);
+    world_say(w, agent, "calls its service%s: %.*s is %s%s", number, RV_STR_FMT(key), result, more);
+}
+
+void ledger_apply(struct world *w, struct rv_str key, int64_t attempt, bool zombie,
+                  const char *agent)
 {
     struct effect *effect = ledger_get(w, key);
     effect->asked++;
-    world_say(w, agent, "calls its service: %.*s is %s%s", RV_STR_FMT(key),
-              effect->undone    ? "refused, it was undone"
-              : effect->applied ? "known by its idempotency key, no second effect"
-                                : "carried out",
-              zombie ? ", after the deadline" : "");
+    call_say(w, agent, key, attempt,
+             effect->undone    ? "refused, it was undone"
+             : effect->applied ? "known by its idempotency key, no second effect"
+                               : "carried out",
+             zombie ? ", after the deadline" : "");
     if (effect->undone) {
         effect->refused++;
         check_effect_after_undo(w, effect, zombie);
@@ -76,12 +87,12 @@ void ledger_apply(struct world *w, struct rv_str key, bool zombie, const char *a
     effect->applied = true;
 }
 
-void ledger_undo(struct world *w, struct rv_str key, const char *agent)
+void ledger_undo(struct world *w, struct rv_str key, int64_t attempt, const char *agent)
 {
     struct effect *effect = ledger_get(w, key);
     effect->undo_asked++;
-    world_say(w, agent, "calls its service: %.*s is undone%s", RV_STR_FMT(key),
-              effect->applied ? "" : ", though it was never carried out");
+    call_say(w, agent, key, attempt, "undone",
+             effect->applied ? "" : ", though it was never carried out");
     check_undo_beside_work(w, effect);
     if (!effect->undone)
         effect->undone_at = w->now;

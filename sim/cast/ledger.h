@@ -41,9 +41,11 @@ void ledger_free(struct world *w);
 /* NULL: nothing was ever heard of the key. */
 struct effect *ledger_find(struct world *w, struct rv_str key);
 struct effect *ledger_get(struct world *w, struct rv_str key);
-/* `zombie`: the agent does it although its deadline has passed. */
-void ledger_apply(struct world *w, struct rv_str key, bool zombie, const char *agent);
-void ledger_undo(struct world *w, struct rv_str key, const char *agent);
+/* `attempt`: its number; 0: it is none. `zombie`: the agent does it although its deadline has
+ * passed. */
+void ledger_apply(struct world *w, struct rv_str key, int64_t attempt, bool zombie,
+                  const char *agent);
+void ledger_undo(struct world *w, struct rv_str key, int64_t attempt, const char *agent);
 
 /* The canary's: effects that never happened. */
 void ledger_forget(struct world *w);

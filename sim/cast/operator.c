@@ -292,9 +292,9 @@ void operator_settled(struct world *w, struct rv_step_id step, bool done)
     if (done)
         ledger_get(w, key)->undone = false; /* by him */
     if (done)
-        ledger_apply(w, key, false, "operator");
+        ledger_apply(w, key, 0, false, "operator");
     else
-        ledger_undo(w, key, "operator");
+        ledger_undo(w, key, 0, "operator");
 }
 
 static bool strikes(struct world *w, enum fault fault, struct rv_task_id task)

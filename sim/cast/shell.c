@@ -26,6 +26,7 @@ struct request_held {
     struct errand errand;
     char step[RV_STEP_TEXT_BYTES];
     char token[32];
+    int64_t attempt;
 };
 
 struct shell {
@@ -154,9 +155,9 @@ static void work_effect(struct world *w, struct shell *s)
     if (!deed_has_effect(s->deed) || !errand->has_key)
         return;
     if (errand->undo)
-        ledger_undo(w, rv_str_of(errand->key), s->name);
+        ledger_undo(w, rv_str_of(errand->key), s->held[s->at].attempt, s->name);
     else
-        ledger_apply(w, rv_str_of(errand->key), true, s->name);
+        ledger_apply(w, rv_str_of(errand->key), s->held[s->at].attempt, true, s->name);
 }
 
 static void work_reply(struct world *w, struct shell *s)
@@ -229,6 +230,8 @@ static void requests_read(struct world *w, struct shell *s, struct rv_str answer
         errand_read(w, rv_buf_str(&input),
                     rv_json_str(rv_json_get(request, RV_STR("idempotencyKey"))), &held->errand);
         rv_buf_done(&input);
+        if (!rv_json_int(rv_json_get(request, RV_STR("attempt")), &held->attempt))
+            held->attempt = 0;
         text_take(held->step, sizeof held->step, rv_json_str(rv_json_get(request, RV_STR("step"))));
         text_take(held->token, sizeof held->token,
                   rv_json_str(rv_json_get(request, RV_STR("token"))));

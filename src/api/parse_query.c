@@ -17,7 +17,6 @@ const char *const rv_finding_texts[] = {[RV_FINDING_DONE] = "done",
                                         [RV_FINDING_UNDONE] = "undone",
                                         [RV_FINDING_NOTHING] = "nothing-happened",
                                         NULL};
-static const char *const ack_names[] = {"by", NULL};
 
 static bool task_read(struct rv_parser *parser, struct rv_str text, struct rv_task_id *ret)
 {
@@ -188,8 +187,9 @@ bool rv_parse_ack(struct rv_parser *parser, const struct rv_request_line *reques
     struct rv_body body;
     return rv_args_only(parser, request, no_query) &&
            alert_read(parser, request->params[0], &call->u.ack.alert) &&
-           rv_body_read(parser, request->body, true, ack_names, &body) &&
-           rv_body_by(parser, &body, &call->u.ack.by);
+           rv_body_read(parser, request->body, true, operate_names, &body) &&
+           rv_body_by(parser, &body, &call->u.ack.by) &&
+           rv_body_text(parser, &body, "reason", RV_REASON_BYTES_MAX, &call->u.ack.reason);
 }
 
 bool rv_parse_raise(struct rv_parser *parser, const struct rv_request_line *request,
@@ -215,7 +215,9 @@ bool rv_parse_retry(struct rv_parser *parser, const struct rv_request_line *requ
     struct rv_body body;
     return rv_args_only(parser, request, no_query) &&
            alert_read(parser, request->params[0], &call->u.retry.alert) &&
-           rv_body_read(parser, request->body, true, no_query, &body);
+           rv_body_read(parser, request->body, true, operate_names, &body) &&
+           rv_body_by(parser, &body, &call->u.retry.by) &&
+           rv_body_text(parser, &body, "reason", RV_REASON_BYTES_MAX, &call->u.retry.reason);
 }
 
 bool rv_parse_messages(struct rv_parser *parser, const struct rv_request_line *request,
@@ -396,9 +398,11 @@ static bool duration_read(struct rv_parser *parser, const struct rv_request_line
         return true;
     if (rv_duration_parse(text, ret_ms) == RV_OK && *ret_ms > 0)
         return true;
-    return rv_refuse_http(parser, 400,
-                          "%s=%.*s: must be an ISO 8601 duration longer than 0, such as PT1H", name,
-                          RV_STR_FMT(text));
+    return rv_refuse_http(
+        parser, 400,
+        "%s=%.*s: must be an ISO 8601 duration longer than 0 and up to " RV_DURATION_MAX_TEXT
+        ", such as PT1H",
+        name, RV_STR_FMT(text));
 }
 
 /* tag=NAME=VALUE. */

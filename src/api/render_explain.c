@@ -31,11 +31,18 @@ static void why_put(struct rv_buf *buf, const char *sentence, struct rv_str agen
     rv_put_text(buf, "why", rv_str_of(text));
 }
 
+static const char suspended_and_paused[] =
+    "an operator has suspended the task, and has paused the agent; `reeve agents resume AGENT` "
+    "resumes the agent";
+
+/* `told` is the step, NULL: there is none. */
 static void reason_put(struct rv_buf *buf, enum rv_wait_reason reason, int64_t until,
-                       struct rv_str agent)
+                       const struct rv_explained *told)
 {
+    bool both = reason == RV_WAIT_SUSPENDED && told != NULL && told->agent_paused;
     rv_put_text(buf, "waitsFor", rv_str_of(reasons[reason].text));
-    why_put(buf, reasons[reason].sentence, agent);
+    why_put(buf, both ? suspended_and_paused : reasons[reason].sentence,
+            told != NULL ? told->step->agent : RV_STR_NONE);
     rv_put_instant_if(buf, "until", until);
 }
 
@@ -71,7 +78,7 @@ static void step_put(struct rv_buf *buf, struct rv_task_id task, const struct rv
     rv_put_text(buf, "reference", step->reference);
     rv_put_text(buf, "kind", rv_str_of(rv_step_kind_text(step->kind)));
     rv_put_text(buf, "state", rv_str_of(rv_step_state_text(step->state)));
-    reason_put(buf, told->reason, told->until, step->agent);
+    reason_put(buf, told->reason, told->until, told);
     agent_put(buf, told);
     rv_put_raw_if(buf, "error", step->error);
     rv_buf_add_char(buf, '}');
@@ -251,8 +258,7 @@ void rv_render_explain(struct rv_answer *answer, const struct rv_call *call)
         rv_put_text(buf, "waitsFor", rv_str_of(reasons[told->reason].text));
         rv_put_text(buf, "why", rv_str_of(end));
     } else {
-        reason_put(buf, told->reason, told->until,
-                   told->steps_count > 0 ? told->steps[0].step->agent : RV_STR_NONE);
+        reason_put(buf, told->reason, told->until, told->steps_count > 0 ? &told->steps[0] : NULL);
     }
     rv_put_instant_if(buf, "nextLookAt", told->next_at);
     rv_put_raw_if(buf, "error", task->error);

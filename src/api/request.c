@@ -241,7 +241,7 @@ void rv_suggest_to(struct rv_parser *parser, struct rv_str given, const char *co
     if (near != NULL) {
         rv_buf_printf(&parser->scratch, "did you mean \"%s\"?", near);
     } else if (names[0] == NULL) {
-        rv_buf_lit(&parser->scratch, "this operation accepts no query parameters");
+        rv_buf_lit(&parser->scratch, "this operation accepts none");
     } else {
         rv_buf_lit(&parser->scratch, "use one of:");
         for (size_t i = 0; names[i] != NULL; i++)
@@ -346,8 +346,9 @@ bool rv_arg_wait(struct rv_parser *parser, const struct rv_request_line *request
     if (text.at == NULL)
         return true;
     if (rv_duration_parse(text, ret_ms) != RV_OK)
-        return rv_refuse_http(parser, 400, "wait=%.*s: must be an ISO 8601 duration such as PT20S",
-                              RV_STR_FMT(text));
+        return rv_refuse_http(parser, 400,
+                              "wait=%.*s: must be an ISO 8601 duration up to PT%dS, such as PT20S",
+                              RV_STR_FMT(text), RV_WAIT_MS_MAX / 1000);
     if (*ret_ms > RV_WAIT_MS_MAX)
         return rv_refuse_http(parser, 400,
                               "wait=%.*s: the maximum is PT%dS; to wait longer, repeat the request "

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 
 #include "base/assert.h"
+#include "base/format.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,13 +175,13 @@ struct rv_str rv_arena_vprintf(struct rv_arena *arena, const char *format, va_li
     va_list again;
     va_copy(again, args);
     char stack[256];
-    int n = vsnprintf(stack, sizeof stack, format, args);
+    int n = rv_format(stack, sizeof stack, format, args);
     struct rv_str made = RV_STR_NONE;
     if (n >= 0 && (size_t)n < sizeof stack) {
         made = rv_arena_str(arena, (struct rv_str){stack, (size_t)n});
     } else if (n >= 0) {
         char *at = rv_arena_bytes(arena, (size_t)n + 1);
-        if (at != NULL && vsnprintf(at, (size_t)n + 1, format, again) == n)
+        if (at != NULL && rv_format(at, (size_t)n + 1, format, again) == n)
             made = (struct rv_str){at, (size_t)n};
     }
     va_end(again);

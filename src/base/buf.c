@@ -1,6 +1,7 @@
 #include "base/buf.h"
 
 #include "base/assert.h"
+#include "base/format.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +71,7 @@ void rv_buf_printf(struct rv_buf *buf, const char *format, ...)
     char stack[512];
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(stack, sizeof stack, format, args);
+    int n = rv_format(stack, sizeof stack, format, args);
     va_end(args);
     if (n < 0) {
         buf->failed = RV_ERR_LIMIT;
@@ -81,7 +82,7 @@ void rv_buf_printf(struct rv_buf *buf, const char *format, ...)
         if (at == NULL)
             return;
         va_start(args, format);
-        int again = vsnprintf(at, (size_t)n + 1, format, args);
+        int again = rv_format(at, (size_t)n + 1, format, args);
         va_end(args);
         rv_assert(again == n);
         buf->len += (size_t)n;

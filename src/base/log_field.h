@@ -4,18 +4,15 @@
 
 #include "base/str.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct rv_log_field {
     const char *name;
     struct rv_str text; /* absent: `number` holds the value */
     int64_t number;
-    bool raw; /* `text` is JSON already */
 };
 
-#define RV_LOG_STR(name, value) ((struct rv_log_field){(name), (value), 0, false})
-#define RV_LOG_INT(name, value) ((struct rv_log_field){(name), RV_STR_NONE, (value), false})
-#define RV_LOG_RAW(name, value) ((struct rv_log_field){(name), (value), 0, true})
+#define RV_LOG_STR(name, value) ((struct rv_log_field){(name), (value), 0})
+#define RV_LOG_INT(name, value) ((struct rv_log_field){(name), RV_STR_NONE, (value)})
 
 #endif

@@ -14,6 +14,7 @@ enum { RV_SECOND_MS = 1000, RV_MINUTE_MS = 60 * 1000 };
 #define RV_DAY_MS INT64_C(86400000)
 /* The longest duration that is taken: 100 years. */
 #define RV_DURATION_MS_MAX (INT64_C(36500) * RV_DAY_MS)
+#define RV_DURATION_MAX_TEXT "100 years"
 /* No clock and no sum of durations comes so far from 1970: what is stored beyond it is damaged.
  * Within it the difference of two instants does not overflow. */
 #define RV_INSTANT_FAR (INT64_C(1) << 60)

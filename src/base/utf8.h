@@ -58,13 +58,22 @@ static inline uint32_t rv_utf8_point(const char *at, size_t len)
     return point;
 }
 
-/* Whether it shows a text other than it is: control characters, separators of lines, and the marks
- * that turn the direction of writing (Unicode TR 36, section 2.10). */
+/* Whether it shows a text other than it is: control characters, separators of lines, marks that
+ * turn the direction of writing, and characters that leave no trace (Unicode TR 36, section 2.10).
+ * Joiners (U+200C, U+200D) and variation selectors are missing, because words and emojis need
+ * them. */
 static inline bool rv_utf8_hides(uint32_t point)
 {
-    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c || point == 0x200e ||
-           point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
-           (point >= 0x2066 && point <= 0x2069);
+    static const struct {
+        uint32_t first;
+        uint32_t last;
+    } hidden[] = {{0, 0x1f},        {0x7f, 0x9f},     {0xad, 0xad},     {0x61c, 0x61c},
+                  {0x180e, 0x180e}, {0x200b, 0x200b}, {0x200e, 0x200f}, {0x2028, 0x202e},
+                  {0x2060, 0x206f}, {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};
+    for (size_t i = 0; i < sizeof hidden / sizeof hidden[0] && point >= hidden[i].first; i++)
+        if (point <= hidden[i].last)
+            return true;
+    return false;
 }
 
 /* The first such character of a text in UTF-8; UINT32_MAX: there is none. */

@@ -212,14 +212,7 @@ static int alert_tell(struct cli *cli, const char *verb, struct rv_str alert)
     cli_path_segment(&path, alert);
     cli_path_segment(&path, rv_str_of(verb));
     bool retry = strcmp(verb, "retry") == 0;
-    int code = 0;
-    if (retry) { /* a retry keeps no "by": its operation takes no properties */
-        struct cli_call call = {.body = RV_STR("{}")};
-        call.path = cli_path_end(&path, &cli->arena);
-        code = cli_ask(cli, &call, &answer);
-    } else {
-        code = cli_operate(cli, &path, false, NULL, &answer);
-    }
+    int code = cli_operate(cli, &path, NULL, &answer);
     if (code != CLI_DONE)
         return code;
     if (cli_has(cli, CLI_OPTION_JSON))

@@ -77,7 +77,7 @@ int cli_select(struct cli *cli)
     static const char *const heads[] = {"TASK", "STATE", "WORKFLOW", "SUBMITTED", NULL};
     cli_path_begin(&path, "/v1/selections");
     (void)cli_path_filters(cli, &path);
-    int code = cli_operate(cli, &path, true, NULL, &answer);
+    int code = cli_operate(cli, &path, NULL, &answer);
     if (code != CLI_DONE)
         return code;
     if (cli_has(cli, CLI_OPTION_JSON)) {
@@ -322,7 +322,7 @@ static int bulk_hold(struct cli *cli)
     struct cli_path path;
     struct cli_answer answer;
     path_of(cli, &path, cli->words.args[0]);
-    int code = cli_operate(cli, &path, true, NULL, &answer);
+    int code = cli_operate(cli, &path, NULL, &answer);
     return code == CLI_DONE ? answer_print(cli, &answer) : code;
 }
 
@@ -372,7 +372,7 @@ static int bulk_begin(struct cli *cli)
     if (code != CLI_DONE)
         return code;
     path_of(cli, &path, "bulk");
-    code = cli_operate(cli, &path, true, &about, &answer);
+    code = cli_operate(cli, &path, &about, &answer);
     return code == CLI_DONE ? answer_print(cli, &answer) : code;
 }
 

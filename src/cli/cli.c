@@ -61,7 +61,9 @@ static bool durations_read(struct cli *cli)
         if (value == NULL || row->value == NULL || strcmp(row->value, "DURATION") != 0)
             continue;
         if (rv_duration_parse_typed(rv_str_of(value), &ms) != RV_OK || ms == 0) {
-            cli_tell(cli, CLI_USAGE, "%s %s: must be a duration such as 90s, 1h30m, 7d or PT10M",
+            cli_tell(cli, CLI_USAGE,
+                     "%s %s: must be a duration such as 90s, 1h30m, 7d or PT10M, up "
+                     "to " RV_DURATION_MAX_TEXT,
                      row->flag, value);
             return false;
         }

@@ -48,15 +48,14 @@ const char *cli_who(struct cli *cli)
     return rv_arena_str(&cli->arena, rv_str_of(name)).at;
 }
 
-int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
-                const struct cli_about *about, struct cli_answer *ret_answer)
+int cli_operate(struct cli *cli, struct cli_path *path, const struct cli_about *about,
+                struct cli_answer *ret_answer)
 {
     struct rv_buf body;
     rv_buf_init(&body, BODY_BYTES_MAX);
     rv_buf_lit(&body, "{");
     member_add(&body, "by", cli_who(cli));
-    if (reasoned)
-        member_add(&body, "reason", cli_value(cli, CLI_OPTION_REASON));
+    member_add(&body, "reason", cli_value(cli, CLI_OPTION_REASON));
     flag_add(cli, &body, CLI_OPTION_ABANDON, "abandon");
     flag_add(cli, &body, CLI_OPTION_ASSUME_NOT_DONE, "assumeNotDone");
     flag_add(cli, &body, CLI_OPTION_UNDO_FIRST, "undoFirst");
@@ -97,7 +96,7 @@ static int task_operate(struct cli *cli, const char *verb, const struct cli_abou
     cli_path_begin(&path, "/v1/tasks");
     cli_path_segment(&path, task);
     cli_path_segment(&path, rv_str_of(verb));
-    int code = cli_operate(cli, &path, true, about, &answer);
+    int code = cli_operate(cli, &path, about, &answer);
     if (code != CLI_DONE)
         return code;
     if (cli_has(cli, CLI_OPTION_JSON)) {

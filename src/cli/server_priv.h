@@ -61,10 +61,9 @@ int cli_late_seen_read(struct cli *cli, struct cli_about *about);
 int cli_abandon_check(struct cli *cli);
 /* --by, else the variable USER, else the effective user's name or number; NULL: no memory. */
 const char *cli_who(struct cli *cli);
-/* POSTs an operator's word to `path`: who, and why if `reasoned`;
- * `about` may be NULL. */
-int cli_operate(struct cli *cli, struct cli_path *path, bool reasoned,
-                const struct cli_about *about, struct cli_answer *ret_answer);
+/* POSTs an operator's word to `path`: who, and why; `about` may be NULL. */
+int cli_operate(struct cli *cli, struct cli_path *path, const struct cli_about *about,
+                struct cli_answer *ret_answer);
 /* What answers is another service: tells the cure, gives the exit code. */
 int cli_stranger_tell(struct cli *cli);
 /* The exit code for a problem+json, or for an HTTP status alone if it is none. */

@@ -2,6 +2,7 @@
 #include "client/session_priv.h"
 
 #include "base/assert.h"
+#include "base/format.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,8 +15,11 @@ void rv_session_log(const struct rv_session *session, enum rv_log_level level, c
     char message[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(message, sizeof message, format, args);
+    int len = rv_format(message, sizeof message, format, args);
     va_end(args);
+    for (int i = 0; i < len && i < (int)sizeof message - 1; i++)
+        if (message[i] == '\0') /* in what the server said */
+            message[i] = ' ';
     session->options.log(session->options.log_user, level, message);
 }
 

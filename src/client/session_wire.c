@@ -495,8 +495,12 @@ bool rv_wire_problem(struct rv_session *session, struct rv_str text, struct rv_s
         if (said.len > 0)
             text = said;
     }
-    if (text.len > PROBLEM_BYTES_MAX)
-        text.len = PROBLEM_BYTES_MAX;
+    if (text.len > PROBLEM_BYTES_MAX) {
+        int len = PROBLEM_BYTES_MAX;
+        while (len > 0 && ((unsigned char)text.at[len] & 0xc0) == 0x80) /* within a character */
+            len--;
+        text = rv_arena_printf(&session->scratch, "%.*s...", len, text.at);
+    }
     *ret_why = text.at == NULL ? RV_STR("") : text;
     return title.len > 0;
 }

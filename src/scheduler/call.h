@@ -114,7 +114,7 @@ struct rv_reply_item {
     int refused;           /* in: the status with which the api refused the item; 0: it did not.
                              * Such an item has step number 0, and the scheduler passes it over */
     struct rv_str refusal; /* in: why */
-    int status;            /* out: 200, 403, 409 or 410 */
+    int status;            /* out: 200, 409 or 410 */
     struct rv_str message;
 };
 
@@ -128,7 +128,7 @@ struct rv_call_replies {
 struct rv_lease_item {
     struct rv_step_id step; /* in */
     uint64_t token;
-    int status; /* out: 200, 403, 409 or 410 */
+    int status; /* out: 200, 409 or 410 */
     int64_t lease_until;
     int64_t complete_by;
     bool cancel; /* stop: the attempt is revoked or over */
@@ -311,6 +311,7 @@ struct rv_explained {
     uint32_t threshold;   /* of its policy; 0: not known */
     uint32_t rounds;
     bool pivot;
+    bool agent_paused; /* SUSPENDED: its agent would not get it either */
 };
 
 /* What has happened to a task. */
@@ -399,6 +400,7 @@ struct rv_call_limit {
 struct rv_call_ack {
     int64_t alert;
     struct rv_str by;
+    struct rv_str reason; /* for the log alone */
 };
 
 struct rv_call_raise {
@@ -453,6 +455,8 @@ struct rv_call_messages {
 
 struct rv_call_retry {
     int64_t alert;
+    struct rv_str by; /* this and the reason: for the log alone */
+    struct rv_str reason;
 };
 
 /* `why` of each lives on the call's arena. */

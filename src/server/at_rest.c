@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct visit {
@@ -39,10 +40,12 @@ static int64_t mono_now(void *self)
     return rv_clock_mono_ms();
 }
 
-static enum rv_err visit_open(struct visit *visit, const char *path, struct rv_buf *ret_body)
+static enum rv_err visit_open(struct visit *visit, const char *path, bool there,
+                              struct rv_buf *ret_body)
 {
     struct rv_store_sqlite_fault fault = {.pid = 0};
-    struct rv_store_sqlite_options options = {.path = path, .clock = {.now = wall_now}};
+    struct rv_store_sqlite_options options = {
+        .path = path, .clock = {.now = wall_now}, .there = there};
     enum rv_err err = rv_store_sqlite_open(&options, &visit->store, &fault);
     if (err != RV_OK) {
         rv_buf_printf(ret_body, "%s", fault.message[0] ? fault.message : rv_err_text(err));
@@ -120,7 +123,7 @@ enum rv_err rv_at_rest(const char *store, const char *method, const char *target
                        int *ret_status, struct rv_buf *ret_body)
 {
     struct visit visit = {.finished = false};
-    enum rv_err err = visit_open(&visit, store, ret_body);
+    enum rv_err err = visit_open(&visit, store, false, ret_body);
     if (err != RV_OK)
         return err;
     rv_parser_init(&visit.parser);
@@ -187,12 +190,13 @@ static enum rv_err visit_look(struct visit *visit, struct rv_cli_look *look)
 enum rv_err rv_at_rest_look(const char *store, struct rv_cli_look *ret_look, struct rv_buf *ret_why)
 {
     struct visit visit = {.finished = false};
-    if (access(store, F_OK) != 0) { /* none is made */
+    struct stat about;
+    if (stat(store, &about) != 0) { /* none is made, nor is an empty file made one */
         rv_buf_printf(ret_why, "%s: %s: give the path of a server's store with --store", store,
                       strerror(errno));
         return errno == ENOENT ? RV_ERR_NOT_FOUND : RV_ERR_IO;
     }
-    enum rv_err err = visit_open(&visit, store, ret_why);
+    enum rv_err err = visit_open(&visit, store, about.st_size == 0, ret_why);
     if (err != RV_OK)
         return err;
     rv_arena_init(&visit.call.arena, 0);

@@ -209,10 +209,10 @@ static bool retain_read(const char *from, const char *text, int64_t *ret_ms)
         return true;
     if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
         return true;
-    rv_log_refusal(
-        "reeve serve",
-        "%s %s: must be a duration of at least 1s, such as 90s, 1h30m, 7d or P1Y, or forever", from,
-        text);
+    rv_log_refusal("reeve serve",
+                   "%s %s: must be a duration from 1s to " RV_DURATION_MAX_TEXT
+                   ", such as 90s, 1h30m, 7d or P1Y, or forever",
+                   from, text);
     return false;
 }
 
@@ -222,8 +222,9 @@ static bool most_read(const char *from, const char *text, int64_t *ret_ms)
     if (time_read(text, ret_ms) && *ret_ms >= RV_SECOND_MS)
         return true;
     rv_log_refusal("reeve serve",
-                   "%s %s: must be a duration of at least 1s, such as 90s, 1h30m or PT10M", from,
-                   text);
+                   "%s %s: must be a duration from 1s to " RV_DURATION_MAX_TEXT
+                   ", such as 90s, 1h30m or PT10M",
+                   from, text);
     return false;
 }
 

@@ -63,10 +63,11 @@ enum rv_err rv_flow_duration(struct rv_flow *flow, const struct rv_duration *dur
     if (duration_of(&tree, ret_ms))
         return RV_OK;
     RV_TRY(rv_flow_payload_text(flow, &value, &text));
-    struct rv_str detail = rv_arena_printf(
-        flow->arena, "%.*s%s is not a duration, such as \"PT30S\" or {\"seconds\": 30}",
-        (int)(text.len < VALUE_SHOWN ? text.len : VALUE_SHOWN), text.at,
-        text.len > VALUE_SHOWN ? "..." : "");
+    struct rv_str detail = rv_arena_printf(flow->arena,
+                                           "%.*s%s is not a duration up to " RV_DURATION_MAX_TEXT
+                                           ", such as \"PT30S\" or {\"seconds\": 30}",
+                                           (int)(text.len < VALUE_SHOWN ? text.len : VALUE_SHOWN),
+                                           text.at, text.len > VALUE_SHOWN ? "..." : "");
     if (detail.at == NULL)
         return rv_flow_full(flow);
     return rv_flow_raise_standard(flow, RV_ERROR_VALIDATION, flow->top->node,

@@ -262,7 +262,7 @@ static enum rv_err duration_parts(struct rv_load *load, const struct rv_json *ob
         sum += n * part_ms[i];
     }
     if (sum > RV_DURATION_MS_MAX)
-        return rv_load_invalid(load, NULL, "the maximum duration is 100 years");
+        return rv_load_invalid(load, NULL, "the maximum duration is " RV_DURATION_MAX_TEXT);
     *duration_ms = sum;
     return RV_OK;
 }
@@ -281,8 +281,10 @@ enum rv_err rv_load_duration(struct rv_load *load, const struct rv_json *object,
     else if (text.at != NULL && rv_is_expression(text))
         err = rv_load_unsupported(load, NULL, "an expression as %s is not supported yet", key);
     else if (text.at == NULL || rv_duration_parse(text, duration_ms) != RV_OK)
-        err = rv_load_invalid(load, NULL, "%s must be a duration, such as PT30S or {seconds: 30}",
-                              key);
+        err = rv_load_invalid(
+            load, NULL,
+            "%s must be a duration, such as PT30S or {seconds: 30}, up to " RV_DURATION_MAX_TEXT,
+            key);
     rv_load_pop(load, path);
     return err;
 }

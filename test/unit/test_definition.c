@@ -108,6 +108,7 @@ static const struct bad bad_documents[] = {
     {"3:14", "unknown property \"second\" under a duration; did you mean \"seconds\"?",
      HEAD "do:\n- a: {wait: {second: 5}}\n"},
     {"3:13", "wait must be a duration, such as PT30S", HEAD "do:\n- a: {wait: 30s}\n"},
+    {"3:13", "{seconds: 30}, up to 100 years", HEAD "do:\n- a: {wait: P292Y}\n"},
     {"3:23", "seconds must be an integer from 0", HEAD "do:\n- a: {wait: {seconds: -1}}\n"},
     {"3:22", "the expression does not compile", HEAD "do:\n- a: {wait: '${ .t + }'}\n"},
     {"6:27", "an expression as completeBy is not supported", HEAD CALL("{completeBy: '${ .t }'}")},

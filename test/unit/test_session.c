@@ -511,6 +511,22 @@ static void refusal_of_a_poll_names_the_cure(void **state)
     assert_in_range(rv_session_wake_at(f->session), 1000, 30000);
 }
 
+static void a_long_refusal_is_cut_with_a_mark(void **state)
+{
+    struct fixture *f = *state;
+    struct rv_buf body;
+    rv_buf_init(&body, 4096);
+    rv_buf_lit(&body, "{\"title\":\"a\\u0000b\",\"detail\":\"");
+    for (size_t i = 0; i < 700; i++)
+        rv_buf_lit(&body, "\xe2\x82\xac");
+    rv_buf_lit(&body, "\"}");
+    call_expect(f, 0, RV_LANE_POLL);
+    rv_session_answered(f->session, RV_LANE_POLL, 0, 401, -1, rv_buf_str(&body));
+    rv_buf_done(&body);
+    assert_non_null(strstr(f->log, "401 a b: "));
+    assert_non_null(strstr(f->log, "\xe2\x82\xac..."));
+}
+
 static void another_program_at_the_address_is_named(void **state)
 {
     static const struct {
@@ -697,6 +713,7 @@ int main(void)
         WITH_SESSION(an_absurd_pause_is_a_long_one),
         WITH_SESSION(an_absurd_retry_after_overflows_nothing),
         WITH_SESSION(refusal_of_a_poll_names_the_cure),
+        WITH_SESSION(a_long_refusal_is_cut_with_a_mark),
         cmocka_unit_test(another_program_at_the_address_is_named),
         WITH_SESSION(the_one_bad_reply_of_a_batch_is_found),
         WITH_SESSION(a_page_of_another_program_takes_no_reply),

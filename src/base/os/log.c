@@ -1,6 +1,7 @@
 #include "base/os/log.h"
 
 #include "base/arena.h"
+#include "base/format.h"
 #include "base/os/clock.h"
 #include "base/os/sink.h"
 #include "base/time.h"
@@ -12,7 +13,8 @@
 #include <unistd.h>
 
 enum {
-    MESSAGE_BYTES_MAX = 1200, /* of a refusal: it fits into a line even if all is escaped */
+    SHARE_BYTES = 256,    /* of a line: a field that is cut leaves as much to each later field */
+    VALUE_BYTES_MIN = 16, /* a field that gets less is left out */
     QUEUE_BYTES_MAX = 256 * 1024,
     REFUSAL_MS = 2000, /* for a reader of the last words */
     FLUSH_MS = 300
@@ -86,53 +88,127 @@ static void line_add_int(struct log_line *line, int64_t number)
     line_add(line, digits, (size_t)n);
 }
 
-/* Control characters are escaped, in text lines too: a stranger's name must not forge a line. Bytes
- * that are not UTF-8 become U+FFFD: JSON must be UTF-8. */
-static void line_add_escaped(struct log_line *line, struct rv_str text)
-{
-    const char *end = text.at + text.len;
+/* One character as it stands in a line. */
+struct log_char {
+    char text[16];
     size_t len;
-    for (const char *at = text.at; at < end && line->len_max - line->len >= 6; at += len) {
-        unsigned char c = (unsigned char)*at;
-        char escape[8];
-        len = rv_utf8_len(at, end);
-        if (c == '"' || c == '\\') {
-            line_add(line, (char[]){'\\', (char)c}, 2);
-        } else if (c < 0x20 || c == 0x7f) {
-            snprintf(escape, sizeof escape, "\\u%04x", c);
-            line_add(line, escape, 6);
-        } else if (len == 0) {
-            line_add_text(line, "\xef\xbf\xbd");
-            len = 1;
-        } else {
-            line_add(line, at, len);
-        }
-    }
+    size_t bytes; /* of the value */
+};
+
+static void char_escape(struct log_char *c, uint32_t point)
+{
+    unsigned above = (unsigned)(point - 0x10000);
+    if (point < 0x10000)
+        snprintf(c->text, sizeof c->text, "\\u%04x", (unsigned)point);
+    else
+        snprintf(c->text, sizeof c->text, "\\u%04x\\u%04x", 0xd800U | (above >> 10 & 0x3ffU),
+                 0xdc00U | (above & 0x3ffU));
+    c->len = strlen(c->text);
 }
 
-static void line_add_value(struct log_line *line, const struct rv_log_field *field, bool quoted)
+/* Control and formatting characters are escaped, in text lines too: a stranger's name must not
+ * forge a line or show another text. Bytes that are not UTF-8 become U+FFFD: JSON must be UTF-8. */
+static struct log_char char_read(const char *at, const char *end)
 {
-    if (field->text.at == NULL) {
-        line_add_int(line, field->number);
-    } else if (field->raw) {
-        line_add(line, field->text.at, field->text.len);
+    static const char replacement[] = "\xef\xbf\xbd";
+    struct log_char c = {.bytes = rv_utf8_len(at, end)};
+    if (c.bytes == 0) {
+        c.bytes = 1;
+        c.len = sizeof replacement - 1;
+        memcpy(c.text, replacement, c.len);
+    } else if (*at == '"' || *at == '\\') {
+        c.len = 2;
+        memcpy(c.text, (char[]){'\\', *at}, c.len);
+    } else if (rv_utf8_hides(rv_utf8_point(at, c.bytes))) {
+        char_escape(&c, rv_utf8_point(at, c.bytes));
     } else {
-        line_add_text(line, quoted ? "\"" : "");
-        line_add_escaped(line, field->text);
-        line_add_text(line, quoted ? "\"" : "");
+        c.len = c.bytes;
+        memcpy(c.text, at, c.len);
     }
+    return c;
 }
 
-static bool value_needs_quotes(const struct rv_log_field *field)
+static size_t escaped_len(struct rv_str text)
 {
-    return field->text.len == 0 || memchr(field->text.at, ' ', field->text.len) != NULL;
+    size_t len = 0;
+    for (size_t i = 0; i < text.len;) {
+        struct log_char c = char_read(text.at + i, text.at + text.len);
+        len += c.len;
+        i += c.bytes;
+    }
+    return len;
 }
 
-/* Whether the field fits even if all of it is escaped: JSON must not be cut inside. */
-static bool line_has_room(const struct log_line *line, const struct rv_log_field *field)
+/* At most `room` bytes; an ellipsis shows that the text is cut. */
+static void line_add_escaped(struct log_line *line, struct rv_str text, size_t room)
 {
-    size_t most = strlen(field->name) + 6 * field->text.len + 32;
-    return most <= line->len_max - line->len;
+    static const char ellipsis[] = "\xe2\x80\xa6";
+    bool whole = escaped_len(text) <= room;
+    if (!whole)
+        room -= sizeof ellipsis - 1;
+    for (size_t i = 0; i < text.len;) {
+        struct log_char c = char_read(text.at + i, text.at + text.len);
+        if (c.len > room)
+            break;
+        line_add(line, c.text, c.len);
+        room -= c.len;
+        i += c.bytes;
+    }
+    line_add_text(line, whole ? "" : ellipsis);
+}
+
+/* In a line of text. */
+static bool value_needs_quotes(struct rv_str text)
+{
+    static const char special[] = " \"\\=";
+    for (size_t i = 0; i < text.len; i++)
+        if (memchr(special, text.at[i], sizeof special - 1) != NULL)
+            return true;
+    return text.len == 0 || escaped_len(text) != text.len;
+}
+
+/* All but the value: the name, and at most a comma, a colon and two pairs of quotes. */
+static size_t frame_len(const struct rv_log_field *field)
+{
+    return strlen(field->name) + 6;
+}
+
+static size_t field_len(const struct rv_log_field *field)
+{
+    return frame_len(field) + (field->text.at == NULL ? 20 : escaped_len(field->text));
+}
+
+/* What the later fields need, or their shares if they are long. */
+static size_t later_len(const struct rv_log_field *fields, size_t count)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++)
+        len += field_len(&fields[i]) < SHARE_BYTES ? field_len(&fields[i]) : SHARE_BYTES;
+    return len;
+}
+
+/* JSON must not be cut inside, so a value is cut to its room, and a field without any is left out.
+ */
+static void line_add_field(struct log_line *line, const struct rv_log_field *field, size_t later)
+{
+    bool json = log_form == RV_LOG_JSON;
+    bool number = field->text.at == NULL;
+    size_t left = line->len_max - line->len;
+    size_t room = left > later ? left - later : 0;
+    size_t value_bytes_min = number ? 20 : VALUE_BYTES_MIN;
+    if (room < field_len(field) && room < frame_len(field) + value_bytes_min)
+        return;
+    line_add_text(line, json ? ",\"" : " ");
+    line_add_text(line, field->name);
+    line_add_text(line, json ? "\":" : "=");
+    if (number) {
+        line_add_int(line, field->number);
+        return;
+    }
+    bool quoted = json || value_needs_quotes(field->text);
+    line_add_text(line, quoted ? "\"" : "");
+    line_add_escaped(line, field->text, room - frame_len(field));
+    line_add_text(line, quoted ? "\"" : "");
 }
 
 size_t rv_log_line(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
@@ -149,14 +225,8 @@ size_t rv_log_line(enum rv_log_level level, const char *event, const struct rv_l
     line_add_text(&line, json ? "\",\"event\":\"" : " ");
     line_add_text(&line, event);
     line_add_text(&line, json ? "\"" : "");
-    for (size_t i = 0; i < count; i++) {
-        if (!line_has_room(&line, &fields[i]))
-            continue;
-        line_add_text(&line, json ? ",\"" : " ");
-        line_add_text(&line, fields[i].name);
-        line_add_text(&line, json ? "\":" : "=");
-        line_add_value(&line, &fields[i], json || value_needs_quotes(&fields[i]));
-    }
+    for (size_t i = 0; i < count; i++)
+        line_add_field(&line, &fields[i], later_len(fields + i + 1, count - i - 1));
     line.len_max = RV_LOG_LINE_BYTES;
     line_add_text(&line, json ? "}\n" : "\n");
     return line.len;
@@ -242,12 +312,15 @@ static void refusal_print(const char *program, const char *format, va_list argum
 
 void rv_log_refusal(const char *program, const char *format, ...)
 {
-    char text[MESSAGE_BYTES_MAX + 1] = "";
+    char text[RV_LOG_LINE_BYTES] = ""; /* longer than what a line shows of it */
     va_list arguments;
     va_start(arguments, format);
     if (json_chosen) {
-        (void)vsnprintf(text, sizeof text, format, arguments);
-        rv_log(RV_LOG_ERROR, "refused", RV_LOG_STR("message", rv_str_of(text)));
+        int len = rv_format(text, sizeof text, format, arguments);
+        struct rv_str message = {text, len < 0 ? 0 : (size_t)len};
+        if (message.len > sizeof text - 1)
+            message.len = sizeof text - 1;
+        rv_log(RV_LOG_ERROR, "refused", RV_LOG_STR("message", message));
     } else if (form_chosen) {
         refusal_put(program, format, arguments);
     } else {

@@ -12,7 +12,7 @@
 
 enum rv_log_form {
     RV_LOG_AUTO, /* text if stderr is a terminal, else JSON */
-    RV_LOG_TEXT, /* 14:03:12.345 warning alert task=06DWX3T9H2K4Q kind=failed */
+    RV_LOG_TEXT, /* 14:03:12.345 warning alert task=06DWX3T9H2K4Q alert=failed */
     RV_LOG_JSON  /* {"time":"2026-11-21T14:03:12.345Z","level":"warning","event":"alert",...} */
 };
 
@@ -29,7 +29,8 @@ bool rv_log_is_json(void);
 __attribute__((format(printf, 2, 3))) void rv_log_refusal(const char *program, const char *format,
                                                           ...);
 /* Writes the line and its newline to `ret_line` (RV_LOG_LINE_BYTES) and returns the length. `event`
- * is a short fixed name. Fields that do not fit are left out. */
+ * is a short fixed name. A value that is too long is cut between two characters and ends with an
+ * ellipsis (U+2026). Text lines quote values with blanks, quotes, "=" or escapes. */
 size_t rv_log_line(enum rv_log_level level, const char *event, const struct rv_log_field *fields,
                    size_t count, char *ret_line);
 /* From any thread; never waits for the reader of stderr (base/os/sink.h). Lines that find no room

@@ -93,7 +93,7 @@ static void ack_log(struct rv_scheduler *s, const struct rv_call *call)
     struct log_fields line;
     log_command_begin(&line, "ack");
     log_text(&line, "alert", rv_task_text((struct rv_task_id){call->u.ack.alert}, id));
-    log_command_end(s, &line, call->u.ack.by, RV_STR_NONE);
+    log_command_end(s, &line, call->u.ack.by, call->u.ack.reason);
 }
 
 const struct call_ops ack_ops = {.decide = ack_decide, .act = ack_act, .log = ack_log};

@@ -101,6 +101,14 @@ static void limit_act(struct rv_scheduler *s, struct pending *p)
     answers_taskless_act(s, p);
 }
 
+static void log_limit(struct log_fields *line, const char *name, int64_t most)
+{
+    if (most > 0)
+        log_number(line, name, most);
+    else
+        log_text(line, name, RV_STR("none"));
+}
+
 static void limit_log(struct rv_scheduler *s, const struct rv_call *call)
 {
     const struct rv_call_limit *limit = &call->u.limit;
@@ -110,9 +118,9 @@ static void limit_log(struct rv_scheduler *s, const struct rv_call *call)
                                                  : "resume");
     log_text(&line, "agent", limit->row.agent);
     if (limit->sets_concurrent)
-        log_number(&line, "concurrent", limit->row.concurrent);
+        log_limit(&line, "concurrent", limit->row.concurrent);
     if (limit->sets_rate)
-        log_number(&line, "rate", limit->row.per_second);
+        log_limit(&line, "rate", limit->row.per_second);
     log_command_end(s, &line, limit->row.by, limit->reason);
 }
 

@@ -57,6 +57,7 @@ static int64_t arrived_at(const struct rv_scheduler *s, const struct rv_call *ca
 }
 
 /* A key is an agent's own: with it nobody answers for the steps of another. */
+/* The answer is that for a step that does not exist: a key must not learn which ids others use. */
 static bool others_step(const struct rv_call *call, const struct work *work, uint32_t number)
 {
     const struct rv_step *step = work_step(work, number);
@@ -118,15 +119,12 @@ static enum rv_err reply_decide(struct rv_scheduler *s, struct pending *p, size_
             "the server has too little memory for the task's rows: see the alert of the task");
         return RV_OK;
     }
-    if (work == NULL) {
+    if (work == NULL || others_step(p->call, work, item->step.number)) {
         item->status = 409;
-        item->message = RV_STR("there is no such step: reply with the step of the request");
-        return RV_OK;
-    }
-    if (others_step(p->call, work, item->step.number)) {
-        item->status = 403;
-        item->message = RV_STR(
-            "the step belongs to another agent, for which this API key cannot reply");
+        item->message = p->call->agent_only.at == NULL
+                            ? RV_STR("there is no such step: reply with the step of the request")
+                            : RV_STR("the agent of this API key has no such step: reply with the "
+                                     "step of the request, and with the agent's own key");
         return RV_OK;
     }
     delivery_shown(s, item->step, item->token);
@@ -304,7 +302,7 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
         return RV_OK;
     }
     if (work == NULL || others_step(p->call, work, item->step.number)) {
-        item->status = work ? 403 : 409;
+        item->status = 409;
         return RV_OK;
     }
     delivery_shown(s, item->step, item->token);
@@ -385,8 +383,10 @@ static void leases_act(struct rv_scheduler *s, struct pending *p)
         const struct rv_step *step = work_step(work, item->step.number);
         rv_assert(step != NULL);
         item->cancel = step->attempt_state != RV_ATTEMPT_OPEN || step->token != item->token;
-        item->lease_until = step->lease_until;
-        item->complete_by = step->complete_by;
+        if (item->status == 200) { /* else they are another attempt's */
+            item->lease_until = step->lease_until;
+            item->complete_by = step->complete_by;
+        }
     }
     pending_unlink(&s->batch.calls, p);
     if (again && p->call->err == RV_OK) {

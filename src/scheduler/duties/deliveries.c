@@ -451,7 +451,7 @@ static void retry_log(struct rv_scheduler *s, const struct rv_call *call)
     struct log_fields line;
     log_command_begin(&line, "retry-delivery");
     log_text(&line, "alert", rv_task_text((struct rv_task_id){call->u.retry.alert}, id));
-    log_command_end(s, &line, call->by, RV_STR_NONE);
+    log_command_end(s, &line, call->u.retry.by, call->u.retry.reason);
 }
 
 static void retry_act(struct rv_scheduler *s, struct pending *p)

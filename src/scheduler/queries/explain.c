@@ -127,6 +127,7 @@ static enum rv_err explain_step(const struct query *q, struct rv_arena *arena,
         explain_held(q, kind, told);
     } else if (task->suspended_at != 0) {
         told->reason = RV_WAIT_SUSPENDED;
+        told->agent_paused = kind != NULL && kind->limit.paused;
     } else if (step->kind != RV_KIND_CALL) {
         told->reason = step->wake_at > now ? RV_WAIT_TIMER : RV_WAIT_BATCH;
         told->until = step->wake_at > now ? step->wake_at : 0;

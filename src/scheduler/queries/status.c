@@ -30,7 +30,9 @@ static void failure_add(struct rv_call_status *status, struct rv_arena *arena,
     for (; at > 0 && status->failures[at - 1].count < count; at--)
         status->failures[at] = status->failures[at - 1];
     status->failures[at] = (struct rv_failure_row){
-        .type = rv_arena_str(arena, rv_str_of(row->type)), .count = count, .last_at = row->last_at};
+        .type = rv_arena_str(arena, ((struct rv_str){row->type, row->type_len})),
+        .count = count,
+        .last_at = row->last_at};
     status->failures_count++;
 }
 

@@ -1,8 +1,9 @@
 #include "scheduler/watch/failures.h"
 
+#include "base/assert.h"
 #include "base/time.h"
 
-#include <stdio.h>
+#include <string.h>
 
 static struct failure_type *failure_find(struct failures *failures, struct rv_str type,
                                          int64_t minute)
@@ -10,7 +11,7 @@ static struct failure_type *failure_find(struct failures *failures, struct rv_st
     struct failure_type *free_row = NULL;
     for (size_t i = 0; i < RV_STATUS_FAILURES_MAX; i++) {
         struct failure_type *row = &failures->types[i];
-        if (row->last_at != 0 && rv_str_is(type, row->type))
+        if (row->last_at != 0 && rv_str_eq(type, (struct rv_str){row->type, row->type_len}))
             return row;
         bool is_over = row->last_at / RV_MINUTE_MS + FAILURE_MINUTES <= minute;
         if (free_row == NULL && is_over)
@@ -19,7 +20,9 @@ static struct failure_type *failure_find(struct failures *failures, struct rv_st
     if (free_row == NULL)
         return &failures->others;
     *free_row = (struct failure_type){.last_at = 0};
-    snprintf(free_row->type, sizeof free_row->type, "%.*s", RV_STR_FMT(type));
+    rv_assert(type.len <= sizeof free_row->type);
+    memcpy(free_row->type, type.at, type.len);
+    free_row->type_len = type.len;
     return free_row;
 }
 

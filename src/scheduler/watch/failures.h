@@ -5,13 +5,15 @@
 #include "base/limits.h"
 #include "base/str.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* How often tasks failed in each of the last minutes, by the type of the error. */
 enum { FAILURE_MINUTES = 60, FAILURE_TYPE_BYTES = 128 };
 
 struct failure_type {
-    char type[FAILURE_TYPE_BYTES];
+    char type[FAILURE_TYPE_BYTES]; /* an application's: any bytes */
+    size_t type_len;
     int64_t last_at;                   /* 0: never */
     uint32_t minutes[FAILURE_MINUTES]; /* by the number of the minute */
 };

@@ -11,14 +11,17 @@
 
 void log_alert(struct rv_scheduler *s, const struct rv_alert *alert)
 {
-    char task[RV_ID_TEXT_BYTES];
+    char task[RV_ID_TEXT_BYTES], id[RV_ID_TEXT_BYTES];
     struct log_fields line = {.count = 0};
     rv_assert(alert->kind < RV_ALERT_KIND_COUNT);
+    rv_assert(alert->id != 0);
+    log_text(&line, "id", rv_task_text((struct rv_task_id){alert->id}, id));
     if (alert->task.value == 0) {
         log_text(&line, "source", alert->source);
     } else {
         log_text(&line, "task", rv_task_text(alert->task, task));
-        log_number(&line, "step", alert->step);
+        if (alert->step != 0)
+            log_number(&line, "step", alert->step);
     }
     log_text(&line, "alert", rv_str_of(rv_alert_kind_text(alert->kind)));
     log_text(&line, "message", alert->message);

@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,24 +85,9 @@ static enum rv_err fail_sqlite(const struct opening *opening, enum rv_err err)
 
 /* ---- the lock file ---- */
 
-/* The pid in the lock file, 0 when there is none or no such process lives. */
-static int64_t lock_pid(int fd)
-{
-    char text[32];
-    ssize_t n = pread(fd, text, sizeof text - 1, 0);
-    if (n <= 0)
-        return 0;
-    text[n] = '\0';
-    char *end = NULL;
-    long long pid = strtoll(text, &end, 10);
-    if (end == text || *end != '\n' || pid <= 0 || pid > INT32_MAX)
-        return 0;
-    return kill((pid_t)pid, 0) == 0 || errno == EPERM ? pid : 0;
-}
-
 static enum rv_err fail_in_use(const struct opening *opening, int fd)
 {
-    opening->fault->pid = lock_pid(fd);
+    opening->fault->pid = rv_sqlite_lock_pid(fd);
     if (opening->fault->pid == 0)
         return fail(opening, RV_ERR_IN_USE,
                     "is used by a server: stop the server, or use another --store");
@@ -112,17 +96,10 @@ static enum rv_err fail_in_use(const struct opening *opening, int fd)
                 (long long)opening->fault->pid);
 }
 
-/* The lock is the process's, not the file's existence: it ends with it, however it ends. The file
- * stays, since removing it would let two servers lock two files of that name. */
+/* The lock is the process's, not the file's existence: it ends with it, however it ends. */
 static enum rv_err lock_take(const struct opening *opening)
 {
-    size_t bytes = strlen(opening->path) + sizeof ".lock";
-    char *name = malloc(bytes);
-    if (name == NULL)
-        return fail(opening, RV_ERR_MEMORY, "cannot be opened: out of memory");
-    snprintf(name, bytes, "%s.lock", opening->path);
-    int fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    free(name);
+    int fd = rv_sqlite_lock_open(opening->path, &opening->store->lock_made);
     if (fd < 0 && errno == ELOOP)
         return fail(opening, RV_ERR_REFUSED, LINK_FORMAT, "lock file");
     if (fd < 0 && errno == ENOENT)
@@ -132,10 +109,15 @@ static enum rv_err lock_take(const struct opening *opening)
         return fail_errno(opening, "cannot be opened: its lock file cannot be created beside it",
                           errno);
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        opening->store->lock_made = false;
         enum rv_err err = errno == EWOULDBLOCK ? fail_in_use(opening, fd)
                                                : fail_errno(opening, "cannot be locked", errno);
         close(fd);
         return err;
+    }
+    if (rv_sqlite_lock_is_gone(fd)) {
+        close(fd);
+        return lock_take(opening);
     }
     rv_assert(opening->store->lock_fd < 0);
     opening->store->lock_fd = fd;
@@ -143,16 +125,6 @@ static enum rv_err lock_take(const struct opening *opening)
     if (!rv_sqlite_record_write(opening->store, getpid()))
         return fail_errno(opening, "has a lock file that cannot be written", errno);
     return RV_OK;
-}
-
-/* The file no longer names the process: a script that kills by it must not hit the next process of
- * that number. Where that cannot be written, the file is what a crash leaves. */
-static void lock_release(struct rv_sqlite *store)
-{
-    if (store->lock_fd < 0)
-        return;
-    (void)rv_sqlite_record_write(store, 0);
-    close(store->lock_fd);
 }
 
 /* ---- the database ---- */
@@ -268,6 +240,12 @@ static enum rv_err fail_without_log(const struct opening *opening)
         "copied. Put the log back, or restore a backup");
 }
 
+static enum rv_err fail_empty(const struct opening *opening)
+{
+    return fail(opening, RV_ERR_REFUSED,
+                "is empty: restore a backup, or start `reeve serve` to begin with an empty store");
+}
+
 /* No part of the log can be kept: its changes were made to another state of the file. */
 static enum rv_err fail_older(const struct opening *opening)
 {
@@ -298,6 +276,8 @@ static enum rv_err log_match(const struct opening *opening)
                     "is empty, but its lock file (the same name with .lock) belongs to a store: "
                     "the store's file was deleted or replaced. Put the file back, or restore a "
                     "backup; to begin with an empty store, remove the lock file");
+    if (empty && opening->there)
+        return fail_empty(opening);
     if (there && number == RV_COPY_MARK)
         return fail(
             opening, RV_ERR_IN_USE,
@@ -462,14 +442,37 @@ static int frames_note(void *context, sqlite3 *db, const char *name, int frames)
     return SQLITE_OK;
 }
 
+/* Closing would copy what SQLite has taken of the log into the database and remove the log. Whoever
+ * could not open a store, for whatever reason, leaves both to the next start, which may find out
+ * more. */
+static int log_leave(struct rv_sqlite *store, bool leave)
+{
+    return sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
+}
+
+/* Before anything is written: another program's database stays as it is. What is found in the log
+ * is judged later. */
+static bool is_foreign(const struct opening *opening)
+{
+    int version;
+    return !opening->store->log_found &&
+           rv_sqlite_version(opening->store, &version) == RV_ERR_NOT_FOUND;
+}
+
+static enum rv_err fail_foreign(const struct opening *opening)
+{
+    opening->fault->foreign = true;
+    return fail(opening, RV_ERR_CORRUPT, "is the database of another program: use another --store");
+}
+
 static enum rv_err database_configure(const struct opening *opening)
 {
     struct rv_sqlite *store = opening->store;
     sqlite3_extended_result_codes(store->db, 1);
     sqlite3_wal_hook(store->db, frames_note, store); /* and no checkpoints by SQLite itself */
     static const char *const pragmas[] = {
-        "PRAGMA page_size = " TEXT_OF(RV_SQLITE_PAGE_BYTES),
         "PRAGMA locking_mode = EXCLUSIVE", /* before WAL: so the log's index needs no shared file */
+        "PRAGMA page_size = " TEXT_OF(RV_SQLITE_PAGE_BYTES),
         "PRAGMA journal_mode = WAL",
         "PRAGMA synchronous = FULL",
         "PRAGMA cache_size = -" TEXT_OF(CACHE_KIB),
@@ -482,6 +485,10 @@ static enum rv_err database_configure(const struct opening *opening)
         int code = sqlite3_exec(store->db, pragmas[i], NULL, NULL, NULL);
         if (code != SQLITE_OK)
             return fail_sqlite(opening, rv_sqlite_err(store, code));
+        if (i == 0 && is_foreign(opening)) {
+            (void)log_leave(store, false); /* nothing of it is here */
+            return fail_foreign(opening);
+        }
     }
     return RV_OK;
 }
@@ -547,14 +554,16 @@ static enum rv_err schema_prepare(const struct opening *opening)
     struct rv_sqlite *store = opening->store;
     int version = 0;
     enum rv_err err = rv_sqlite_version(store, &version);
+    if (err == RV_OK && opening->there && version == 0) {
+        (void)log_leave(store, store->log_found);
+        return fail_empty(opening);
+    }
     if (err == RV_OK && !rv_seal_there(store->db))
         return fail(opening, RV_ERR_CORRUPT,
                     "has pages without checksums: another program created it, or its first page is "
                     "damaged: restore it from a backup, or use another --store");
-    opening->fault->foreign = err == RV_ERR_NOT_FOUND;
     if (err == RV_ERR_NOT_FOUND)
-        return fail(opening, RV_ERR_CORRUPT,
-                    "is the database of another program: use another --store");
+        return fail_foreign(opening);
     if (err != RV_OK)
         return fail_sqlite(opening, err);
     if (version > rv_sqlite_version_newest())
@@ -612,14 +621,6 @@ static enum rv_err floor_read(const struct opening *opening)
     int64_t mono = store->clock.mono != NULL ? store->clock.mono(store->clock.self) : 0;
     rv_slew_begin(&store->slew, wall, mono, store->last_alive_at);
     return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
-}
-
-/* Closing would copy what SQLite has taken of the log into the database and remove the log. Whoever
- * could not open a store, for whatever reason, leaves both to the next start, which may find out
- * more. */
-static int log_leave(struct rv_sqlite *store, bool leave)
-{
-    return sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, leave, NULL);
 }
 
 static enum rv_err place_note(const struct opening *opening)
@@ -692,7 +693,7 @@ void rv_sqlite_close(struct rv_store *base)
     rv_seal_free(store->seal);
     rv_copier_done(&store->copier);
     rv_place_done(&store->place);
-    lock_release(store);
+    rv_sqlite_lock_release(store);
     free(store);
 }
 
@@ -779,9 +780,10 @@ err_after_database:
 err_after_lock:
     if (store->file_made && is_empty(&opening)) /* nothing is left of what is refused */
         (void)unlink(options->path);
+    rv_sqlite_lock_unmake(store, options->path);
     rv_copier_done(&store->copier);
     rv_place_done(&store->place);
-    lock_release(store);
+    rv_sqlite_lock_release(store);
     free(store);
     saved_tell(&opening, err);
     return err;

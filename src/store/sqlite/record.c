@@ -1,15 +1,63 @@
-/* The second line of the lock file: which store has its log here ("log"), and how far that has
+/* The lock file, and its second line: which store has its log here ("log"), and how far that has
  * come, or which one was stopped here ("store"), and what its log was then. */
 #include "store/sqlite/sqlite_priv.h"
 
 #include "base/assert.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { RECORD_BYTES = 96 };
+
+static bool lock_name(const char *path, char ret_name[static PATH_MAX])
+{
+    int len = snprintf(ret_name, PATH_MAX, "%s.lock", path);
+    return len > 0 && len < PATH_MAX;
+}
+
+int rv_sqlite_lock_open(const char *path, bool *ret_made)
+{
+    char name[PATH_MAX];
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+    errno = ENAMETOOLONG;
+    int fd = lock_name(path, name) ? open(name, flags | O_EXCL, 0600) : -1;
+    *ret_made = fd >= 0;
+    return fd < 0 && errno == EEXIST ? open(name, flags, 0600) : fd;
+}
+
+bool rv_sqlite_lock_is_gone(int fd)
+{
+    struct stat about;
+    return fstat(fd, &about) == 0 && about.st_nlink == 0;
+}
+
+int64_t rv_sqlite_lock_pid(int fd)
+{
+    char text[32];
+    ssize_t n = pread(fd, text, sizeof text - 1, 0);
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    char *end = NULL;
+    long long pid = strtoll(text, &end, 10);
+    if (end == text || *end != '\n' || pid <= 0 || pid > INT32_MAX)
+        return 0;
+    return kill((pid_t)pid, 0) == 0 || errno == EPERM ? pid : 0;
+}
+
+void rv_sqlite_lock_unmake(const struct rv_sqlite *store, const char *path)
+{
+    char name[PATH_MAX];
+    if (store->lock_fd >= 0 && store->lock_made && store->recorded.id == 0 && lock_name(path, name))
+        (void)unlink(name);
+}
 
 /* "BEGUN SALTS FRAMES MARK"; a server of an older version writes no mark, or none of it. False: it
  * is not whole. */
@@ -73,6 +121,14 @@ bool rv_sqlite_record_write(struct rv_sqlite *store, int64_t pid)
         return false;
     store->lock_bytes = n;
     return true;
+}
+
+void rv_sqlite_lock_release(struct rv_sqlite *store)
+{
+    if (store->lock_fd < 0)
+        return;
+    (void)rv_sqlite_record_write(store, 0);
+    close(store->lock_fd);
 }
 
 static struct rv_log_state state_now(const struct rv_sqlite *store)

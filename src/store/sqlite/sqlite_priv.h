@@ -312,6 +312,7 @@ struct rv_sqlite {
     bool lossy;       /* a part of its log was left out */
     bool log_found;   /* by the start, and it was not empty */
     bool file_made;   /* by this process, empty */
+    bool lock_made;
     bool created;
     bool copied; /* it was a copy until this process opened it */
     bool in_transaction;
@@ -351,6 +352,18 @@ enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code);
 
 /* ---- record.c: what the lock file has of the log ---- */
 
+/* The descriptor of the lock file beside `path`, not locked; -1: errno tells why. */
+int rv_sqlite_lock_open(const char *path, bool *ret_made);
+/* After it was locked: whoever made it has removed it, and another process may lock a new one. */
+bool rv_sqlite_lock_is_gone(int fd);
+/* The pid in the lock file, 0 when there is none or no such process lives. */
+int64_t rv_sqlite_lock_pid(int fd);
+/* Of a refused store: removes the lock file if this process made it and it knows no store. The lock
+ * is held. */
+void rv_sqlite_lock_unmake(const struct rv_sqlite *store, const char *path);
+/* The file no longer names the process: a script that kills by it must not hit the next process of
+ * that number. Where that cannot be written, the file is what a crash leaves. */
+void rv_sqlite_lock_release(struct rv_sqlite *store);
 void rv_sqlite_record_read(struct rv_sqlite *store);
 /* With the pid of the server that uses the store; 0: none. False: errno tells why. */
 bool rv_sqlite_record_write(struct rv_sqlite *store, int64_t pid);
