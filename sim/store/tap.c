@@ -672,6 +672,11 @@ void tap_plan(struct server *s)
         tap->fate = FATE_FULL;
 }
 
+int64_t tap_newest(const struct server *s)
+{
+    return s->tap->newest;
+}
+
 bool tap_misread(const struct server *s)
 {
     return s->tap->misread;
