@@ -24,7 +24,7 @@ static void check_in_time(const struct transition *t, const struct step_past *pa
     const struct rv_reply_item *item = said_reply(t->w, &id, past->row.token, &age_ms);
     if (!rv_attempt_state_live(past->row.attempt_state) ||
         past->late_attempt == past->row.attempt || item == NULL ||
-        t->now - age_ms >= past->row.complete_by)
+        t->batch_now - age_ms + t->unsure_ms >= past->row.complete_by)
         return;
     enum rv_attempt_state how = check_state_now(t, past, step);
     bool abandoned = how == RV_ATTEMPT_LOST && t->task->state == RV_TASK_CANCELLED;
@@ -34,7 +34,7 @@ static void check_in_time(const struct transition *t, const struct step_past *pa
     for (size_t i = 0; i < t->change->late_replies_count; i++) {
         const struct rv_late_reply *late = &t->change->late_replies[i];
         if (late->step.number == step->number && late->attempt == past->row.attempt &&
-            late->reason == RV_LATE_COMPLETE_BY && late->arrived_at != t->now - age_ms &&
+            late->reason == RV_LATE_COMPLETE_BY && late->arrived_at != t->batch_now - age_ms &&
             !of_another(late, item))
             world_violate(t->w, "L-03", "step %u: a reply that arrived in time was refused as late",
                           step->number);
@@ -50,7 +50,8 @@ static void check_heard(const struct transition *t, const struct step_past *past
     struct rv_step_id id = {t->task->id, step->number};
     if (rv_attempt_state_live(past->row.attempt_state) &&
         check_state_now(t, past, step) == RV_ATTEMPT_EXPIRED &&
-        said_waits(t->w, &id, past->row.token, &age_ms) && t->now - age_ms < past->row.lease_until)
+        said_waits(t->w, &id, past->row.token, &age_ms) &&
+        t->batch_now - age_ms < past->row.lease_until)
         world_violate(t->w, "L-03",
                       "step %u: attempt %u expired, and what arrived in time was not read yet",
                       step->number, past->row.attempt);

@@ -34,7 +34,7 @@ static void check_renewed(const struct transition *t, const struct step_past *pa
     else if (!said_renewal(t->w, &id, step->token, &age_ms))
         world_violate(t->w, "I-17", "step %u: the lease of attempt %u was renewed by nobody",
                       step->number, step->attempt);
-    else if (t->now - age_ms >= past->row.lease_until)
+    else if (t->batch_now - age_ms >= past->row.lease_until)
         world_violate(t->w, "I-17", "step %u: the lease of attempt %u was renewed after its end",
                       step->number, step->attempt);
 }

@@ -92,6 +92,7 @@ void check_in_line(const struct transition *t)
     }
 }
 
+/* Its timeout has not passed, not even while the batch was under way. */
 static bool stands_in_line(const struct world *w, const struct task_past *task,
                            const struct step_past *step)
 {
@@ -99,7 +100,7 @@ static bool stands_in_line(const struct world *w, const struct task_past *task,
     int64_t now = w->bounds.seen_at;
     return !task->unreadable && task->row.state != RV_TASK_ERROR && task->row.suspended_at == 0 &&
            row->kind == RV_KIND_CALL && row->state == RV_STEP_PENDING && row->ready_at < now &&
-           (row->deadline == 0 || row->deadline > now);
+           (row->deadline == 0 || row->deadline > tap_newest(&w->servers[0]));
 }
 
 static int64_t place_of(int64_t since, uint8_t priority)

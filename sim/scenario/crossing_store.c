@@ -57,9 +57,9 @@ static enum rv_err op_enlist(struct rv_store *store, struct rv_str boot, int64_t
     ACROSS(store, BOUNDARY_ENLIST, enlist, boot, pid, ret_enlistment);
 }
 
-static enum rv_err op_begin(struct rv_store *store, int64_t *ret_now)
+static enum rv_err op_begin(struct rv_store *store, struct rv_wants *load, int64_t *ret_now)
 {
-    ACROSS(store, BOUNDARY_BEGIN, begin, ret_now);
+    ACROSS(store, BOUNDARY_BEGIN, begin, load, ret_now);
 }
 
 static enum rv_err op_commit(struct rv_store *store, struct rv_batch *batch)
@@ -109,11 +109,9 @@ static enum rv_err op_load_steps(struct rv_store *store, struct rv_arena *arena,
     ACROSS(store, BOUNDARY_LOAD_STEPS, load_steps, arena, columns, ids, count, ret_steps);
 }
 
-static enum rv_err op_find_keys(struct rv_store *store, struct rv_arena *arena,
-                                const struct rv_str *keys, size_t count,
-                                struct rv_key_row *ret_rows)
+static enum rv_err op_load(struct rv_store *store, struct rv_wants *load)
 {
-    ACROSS(store, BOUNDARY_FIND_KEYS, find_keys, arena, keys, count, ret_rows);
+    ACROSS(store, BOUNDARY_LOAD, load, load);
 }
 
 static enum rv_err op_load_workflow(struct rv_store *store, struct rv_arena *arena, int64_t id,

@@ -43,6 +43,7 @@ struct tap {
     bool dies;          /* ... in this commit: nothing can be asked any more */
     bool dead;          /* ... and has died: nothing is answered any more */
     int64_t now;        /* of the open transaction */
+    int64_t newest;     /* instant that the process was told */
     int64_t looked;     /* what the store's clock showed at the newest begin; 0: none yet, */
     int64_t looked_at;  /* and when, in virtual time */
     bool decided;       /* the batch has its instant, that of its first transaction: */
@@ -51,7 +52,8 @@ struct tap {
     int64_t claimed;    /* the epoch that it claims; 0: none */
     int64_t full_until; /* virtual time */
     struct server *server;
-    uint64_t connection; /* that the open transaction came over */
+    bool inside;         /* a transaction is open, */
+    uint64_t connection; /* ... that came over this one */
     uint64_t sent;       /* number of its newest transaction */
     uint64_t heard;      /* number of the newest transaction that the process knows to be there */
     bool owes_alarm;     /* one that it knew to be there is lost */
@@ -108,6 +110,23 @@ static enum rv_err travel(struct tap *tap, enum way way)
     return answers ? RV_OK : RV_ERR_BUSY;
 }
 
+/* What a transaction has not read yet when its connection breaks it does not get. */
+static enum rv_err read_sent(struct tap *tap)
+{
+    RV_TRY(travel(tap, WAY_TO_SERVER));
+    bool broken = tap->inside && tap->connection != tap->world->database->connections;
+    return broken ? RV_ERR_BUSY : RV_OK;
+}
+
+/* A read of the store below, there and back: while it is under way others go on. */
+#define READ(store, operation, ...)                                                                \
+    do {                                                                                           \
+        struct tap *tap_ = (struct tap *)(store);                                                  \
+        RV_TRY(read_sent(tap_));                                                                   \
+        RV_TRY(tap_->inner->ops->operation(tap_->inner, __VA_ARGS__));                             \
+        return travel(tap_, WAY_BACK);                                                             \
+    } while (0)
+
 static bool read_only(const struct world *w)
 {
     return !w->healed && w->now < w->database->read_only_until;
@@ -139,7 +158,16 @@ static void check_goes_on(struct tap *tap, int64_t now)
     tap->looked_at = tap->world->now;
 }
 
-static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
+static void wants_read(struct tap *tap, const struct rv_wants *wants)
+{
+    tap->newest = wants->now > tap->newest ? wants->now : tap->newest;
+    database_look(tap->world, wants->now, tap->world->knobs.scan_ms + 501);
+    for (size_t i = 0; i < wants->tasks_count; i++)
+        if (wants->tasks[i].task != NULL)
+            check_read(tap->server, wants->tasks[i].task);
+}
+
+static enum rv_err tap_op_begin(struct rv_store *store, struct rv_wants *wants, int64_t *ret_now)
 {
     struct tap *tap = (struct tap *)store;
     struct world *w = tap->world;
@@ -147,12 +175,12 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
     if (err != RV_OK)
         return err;
     tap->connection = w->database->connections;
-    err = tap->inner->ops->begin(tap->inner, ret_now);
+    err = tap->inner->ops->begin(tap->inner, wants, ret_now);
     if (err != RV_OK)
         return err;
     store->wall_ahead_ms = tap->inner->wall_ahead_ms;
     check_goes_on(tap, *ret_now);
-    tap->now = *ret_now;
+    tap->now = tap->newest = *ret_now;
     if (!tap->decided) {
         tap->decided = true;
         tap->decided_at = tap->server->store_now = *ret_now;
@@ -167,7 +195,13 @@ static enum rv_err tap_op_begin(struct rv_store *store, int64_t *ret_now)
         database_found(tap->server, tap->now);
     tap->server->looks_first = false;
     database_look(w, tap->now, w->knobs.scan_ms + 501);
-    return RV_OK;
+    if (wants != NULL)
+        wants_read(tap, wants);
+    err = travel(tap, WAY_BACK);
+    tap->inside = err == RV_OK;
+    if (err != RV_OK)
+        tap->inner->ops->rollback(tap->inner);
+    return err;
 }
 
 static enum rv_err commit_below(struct tap *tap, struct rv_batch *batch)
@@ -203,7 +237,8 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
     enum rv_err err = commit_below(tap, batch);
     if (err != RV_OK)
         return err;
-    struct committed by = {tap->decided_at, tap->begun_at, database_number(w)};
+    struct committed by = {
+        .batch_now = tap->decided_at, .begun_at = tap->begun_at, .number = database_number(w)};
     if (by.number > before)
         tap->sent = by.number;
     w->commits++;
@@ -219,9 +254,14 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
     storage_look(w);
     check_batch_bytes(w, batch, tap->decided_at);
     w->committing = tap->server->at_work ? tap->server : NULL;
-    for (size_t i = 0; i < batch->changes_count; i++)
+    for (size_t i = 0; i < batch->changes_count; i++) {
+        by.now = batch->changes[i].at;
+        if (by.now < tap->decided_at || by.now > tap->newest)
+            world_violate(w, "I-17", "a change was decided at %lld, in a batch from %lld to %lld",
+                          (long long)by.now, (long long)tap->decided_at, (long long)tap->newest);
         if (batch->changes[i].outcome == RV_OK)
             history_committed(w, tap->inner, &batch->changes[i], &by);
+    }
     w->committing = NULL;
     limiter_committed(w, batch, tap->decided_at);
     storage_looked(w);
@@ -339,6 +379,7 @@ static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
 {
     struct tap *tap = (struct tap *)store;
     enum fate fate = tap->fate;
+    tap->inside = false;
     tap->fate = FATE_NONE;
     enum rv_err err = database_shared(tap->world) ? commit_sent(tap, batch, fate)
                                                   : commit_fated(tap, batch, fate);
@@ -352,6 +393,7 @@ static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
 
 static void tap_op_rollback(struct rv_store *store)
 {
+    ((struct tap *)store)->inside = false;
     inner_of(store)->ops->rollback(inner_of(store));
 }
 
@@ -376,33 +418,37 @@ static enum rv_err tap_op_load_tasks(struct rv_store *store, struct rv_arena *ar
                                      size_t count, const struct rv_task **ret_tasks)
 {
     struct tap *tap = (struct tap *)store;
-    enum rv_err err = tap->inner->ops->load_tasks(tap->inner, arena, columns, ids, count,
-                                                  ret_tasks);
-    for (size_t i = 0; err == RV_OK && i < count; i++)
+    RV_TRY(read_sent(tap));
+    RV_TRY(tap->inner->ops->load_tasks(tap->inner, arena, columns, ids, count, ret_tasks));
+    for (size_t i = 0; i < count; i++)
         if (ret_tasks[i] != NULL)
             check_read(tap->server, ret_tasks[i]);
-    return err;
+    return travel(tap, WAY_BACK);
 }
 
 static enum rv_err tap_op_load_steps(struct rv_store *store, struct rv_arena *arena,
                                      enum rv_columns columns, const struct rv_step_id *ids,
                                      size_t count, const struct rv_step **ret_steps)
 {
-    return inner_of(store)->ops->load_steps(inner_of(store), arena, columns, ids, count, ret_steps);
+    READ(store, load_steps, arena, columns, ids, count, ret_steps);
 }
 
-static enum rv_err tap_op_find_keys(struct rv_store *store, struct rv_arena *arena,
-                                    const struct rv_str *keys, size_t count,
-                                    struct rv_key_row *ret_rows)
+static enum rv_err tap_op_load(struct rv_store *store, struct rv_wants *wants)
 {
-    return inner_of(store)->ops->find_keys(inner_of(store), arena, keys, count, ret_rows);
+    struct tap *tap = (struct tap *)store;
+    RV_TRY(read_sent(tap));
+    RV_TRY(tap->inner->ops->load(tap->inner, wants));
+    wants_read(tap, wants);
+    return travel(tap, WAY_BACK);
 }
 
 static enum rv_err tap_op_load_workflow(struct rv_store *store, struct rv_arena *arena, int64_t id,
                                         const struct rv_workflow_row **ret_row)
 {
     struct tap *tap = (struct tap *)store;
-    enum rv_err err = tap->inner->ops->load_workflow(tap->inner, arena, id, ret_row);
+    RV_TRY(read_sent(tap));
+    RV_TRY(tap->inner->ops->load_workflow(tap->inner, arena, id, ret_row));
+    enum rv_err err = travel(tap, WAY_BACK);
     if (err != RV_OK || *ret_row == NULL ||
         !fault_strikes(tap->world, FAULT_UNREADABLE, tap->actor))
         return err;
@@ -420,16 +466,14 @@ static enum rv_err tap_op_find_workflow(struct rv_store *store, struct rv_arena 
                                         struct rv_str version,
                                         const struct rv_workflow_row **ret_row)
 {
-    return inner_of(store)->ops->find_workflow(inner_of(store), arena, space, name, version,
-                                               ret_row);
+    READ(store, find_workflow, arena, space, name, version, ret_row);
 }
 
 static enum rv_err tap_op_scan_open(struct rv_store *store, struct rv_arena *arena,
                                     struct rv_task_id after, size_t limit,
                                     const struct rv_task **ret_tasks, size_t *ret_count)
 {
-    return inner_of(store)->ops->scan_open(inner_of(store), arena, after, limit, ret_tasks,
-                                           ret_count);
+    READ(store, scan_open, arena, after, limit, ret_tasks, ret_count);
 }
 
 static enum rv_err tap_op_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,
@@ -449,8 +493,7 @@ static enum rv_err tap_op_list_tasks(struct rv_store *store, struct rv_arena *ar
                                      size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
                                      struct rv_task_id *ret_next)
 {
-    return inner_of(store)->ops->list_tasks(inner_of(store), arena, columns, filter, limit,
-                                            ret_tasks, ret_count, ret_next);
+    READ(store, list_tasks, arena, columns, filter, limit, ret_tasks, ret_count, ret_next);
 }
 
 static enum rv_err tap_op_list_steps(struct rv_store *store, struct rv_arena *arena,
@@ -458,8 +501,7 @@ static enum rv_err tap_op_list_steps(struct rv_store *store, struct rv_arena *ar
                                      uint32_t after, size_t limit, struct rv_step *ret_steps,
                                      size_t *ret_count)
 {
-    return inner_of(store)->ops->list_steps(inner_of(store), arena, columns, task, after, limit,
-                                            ret_steps, ret_count);
+    READ(store, list_steps, arena, columns, task, after, limit, ret_steps, ret_count);
 }
 
 static enum rv_err tap_op_list_attempts(struct rv_store *store, struct rv_arena *arena,
@@ -467,16 +509,14 @@ static enum rv_err tap_op_list_attempts(struct rv_store *store, struct rv_arena 
                                         size_t limit, struct rv_attempt *ret_attempts,
                                         size_t *ret_count)
 {
-    return inner_of(store)->ops->list_attempts(inner_of(store), arena, step, after_step, after,
-                                               limit, ret_attempts, ret_count);
+    READ(store, list_attempts, arena, step, after_step, after, limit, ret_attempts, ret_count);
 }
 
 static enum rv_err tap_op_find_attempt(struct rv_store *store, struct rv_arena *arena,
                                        struct rv_step_id step, uint64_t token,
                                        struct rv_attempt *ret_attempt, bool *ret_found)
 {
-    return inner_of(store)->ops->find_attempt(inner_of(store), arena, step, token, ret_attempt,
-                                              ret_found);
+    READ(store, find_attempt, arena, step, token, ret_attempt, ret_found);
 }
 
 static enum rv_err tap_op_list_late_replies(struct rv_store *store, struct rv_arena *arena,
@@ -484,39 +524,35 @@ static enum rv_err tap_op_list_late_replies(struct rv_store *store, struct rv_ar
                                             uint32_t attempt, size_t skip, size_t limit,
                                             struct rv_late_reply *ret_rows, size_t *ret_count)
 {
-    return inner_of(store)->ops->list_late_replies(inner_of(store), arena, columns, step, attempt,
-                                                   skip, limit, ret_rows, ret_count);
+    READ(store, list_late_replies, arena, columns, step, attempt, skip, limit, ret_rows, ret_count);
 }
 
 static enum rv_err tap_op_list_alerts(struct rv_store *store, struct rv_arena *arena,
                                       struct rv_task_id task, bool open_only, int64_t before,
                                       size_t limit, struct rv_alert *ret_alerts, size_t *ret_count)
 {
-    return inner_of(store)->ops->list_alerts(inner_of(store), arena, task, open_only, before, limit,
-                                             ret_alerts, ret_count);
+    READ(store, list_alerts, arena, task, open_only, before, limit, ret_alerts, ret_count);
 }
 
 static enum rv_err tap_op_find_alert(struct rv_store *store, struct rv_arena *arena,
                                      struct rv_str source, struct rv_alert *ret_alert,
                                      bool *ret_found)
 {
-    return inner_of(store)->ops->find_alert(inner_of(store), arena, source, ret_alert, ret_found);
+    READ(store, find_alert, arena, source, ret_alert, ret_found);
 }
 
 static enum rv_err tap_op_list_history(struct rv_store *store, struct rv_arena *arena,
                                        struct rv_task_id task, uint32_t before, size_t limit,
                                        struct rv_history_row *ret_rows, size_t *ret_count)
 {
-    return inner_of(store)->ops->list_history(inner_of(store), arena, task, before, limit, ret_rows,
-                                              ret_count);
+    READ(store, list_history, arena, task, before, limit, ret_rows, ret_count);
 }
 
 static enum rv_err tap_op_list_messages(struct rv_store *store, struct rv_arena *arena,
                                         struct rv_task_id task, uint32_t after, size_t limit,
                                         struct rv_message *ret_messages, size_t *ret_count)
 {
-    return inner_of(store)->ops->list_messages(inner_of(store), arena, task, after, limit,
-                                               ret_messages, ret_count);
+    READ(store, list_messages, arena, task, after, limit, ret_messages, ret_count);
 }
 
 static enum rv_err tap_op_list_deliveries(struct rv_store *store, struct rv_arena *arena,
@@ -524,16 +560,14 @@ static enum rv_err tap_op_list_deliveries(struct rv_store *store, struct rv_aren
                                           struct rv_task_id after, size_t limit,
                                           struct rv_delivery *ret_rows, size_t *ret_count)
 {
-    return inner_of(store)->ops->list_deliveries(inner_of(store), arena, task, after_destination,
-                                                 after, limit, ret_rows, ret_count);
+    READ(store, list_deliveries, arena, task, after_destination, after, limit, ret_rows, ret_count);
 }
 
 static enum rv_err tap_op_list_workflows(struct rv_store *store, struct rv_arena *arena,
                                          size_t skip, size_t limit,
                                          struct rv_workflow_row *ret_rows, size_t *ret_count)
 {
-    return inner_of(store)->ops->list_workflows(inner_of(store), arena, skip, limit, ret_rows,
-                                                ret_count);
+    READ(store, list_workflows, arena, skip, limit, ret_rows, ret_count);
 }
 
 static enum rv_err tap_op_list_records(struct rv_store *store, struct rv_arena *arena,
@@ -541,8 +575,7 @@ static enum rv_err tap_op_list_records(struct rv_store *store, struct rv_arena *
                                        struct rv_str after, size_t limit,
                                        struct rv_record *ret_rows, size_t *ret_count)
 {
-    return inner_of(store)->ops->list_records(inner_of(store), arena, kind, prefix, after, limit,
-                                              ret_rows, ret_count);
+    READ(store, list_records, arena, kind, prefix, after, limit, ret_rows, ret_count);
 }
 
 static const struct rv_store_ops ops = {
@@ -572,7 +605,7 @@ struct rv_store *tap_open(struct server *s, struct rv_store *inner)
     struct tap *tap = s->tap;
     tap->inner = inner;
     tap->fate = FATE_NONE;
-    tap->dead = tap->dies = tap->misread = tap->owes_alarm = false;
+    tap->dead = tap->dies = tap->misread = tap->owes_alarm = tap->inside = false;
     tap->heard = tap->sent = 0;
     return &tap->store;
 }
@@ -637,6 +670,11 @@ void tap_plan(struct server *s)
             tap->fate = fates[i].fate;
     if (w->now < tap->full_until)
         tap->fate = FATE_FULL;
+}
+
+int64_t tap_newest(const struct server *s)
+{
+    return s->tap->newest;
 }
 
 bool tap_misread(const struct server *s)

@@ -111,8 +111,9 @@ bool unsettled_settle(struct unsettled *u, struct world *w, struct rv_store *sto
     w->now = u->at;
     for (size_t i = 0; i < u->count && there != 0; i++)
         if (u->changes[i].outcome == RV_OK)
-            history_committed(w, store, &u->changes[i],
-                              &(struct committed){.now = u->now, .begun_at = u->at});
+            history_committed(
+                w, store, &u->changes[i],
+                &(struct committed){.now = u->now, .batch_now = u->now, .begun_at = u->at});
     w->now = now;
     u->changes = NULL;
     u->count = 0;

@@ -421,7 +421,12 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
         return;
     w->concerned = change->task->id;
     rv_arena_reset(&h->scratch);
-    struct transition t = {.w = w, .change = change, .now = by->now};
+    struct transition t = {
+        .w = w,
+        .change = change,
+        .now = by->now,
+        .batch_now = by->batch_now,
+        .unsure_ms = w->committing != NULL ? rv_scheduler_unsure_ms(w->committing->scheduler) : 0};
     t.past = history_task(w, change->task->id);
     if (t.past == NULL)
         t.past = task_new(w, change->task->id);

@@ -118,7 +118,9 @@ struct transition {
     const struct rv_task *task;  /* after, as the store gives it back */
     const struct rv_step *steps; /* all of them, by number */
     size_t steps_count;
-    int64_t now; /* the store's clock in the transaction */
+    int64_t now;       /* when it was decided, by the store's clock */
+    int64_t batch_now; /* when its batch began, */
+    int64_t unsure_ms; /* ... which its server knows this exactly, by its own clock */
 };
 
 void history_new(struct world *w);
@@ -126,9 +128,10 @@ void history_free(struct world *w);
 
 /* A transaction that was committed. */
 struct committed {
-    int64_t now;      /* the store's clock when its batch was decided */
-    int64_t begun_at; /* ... in virtual time */
-    uint64_t number;  /* counts what the store has */
+    int64_t now;       /* the store's clock when it was decided, */
+    int64_t batch_now; /* ... when its batch began, */
+    int64_t begun_at;  /* ... in virtual time */
+    uint64_t number;   /* counts what the store has */
 };
 
 /* The tap's. */

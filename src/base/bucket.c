@@ -43,6 +43,12 @@ bool rv_bucket_take(struct rv_bucket *bucket, int64_t now)
     return true;
 }
 
+void rv_bucket_hold(struct rv_bucket *bucket, int64_t until)
+{
+    if (until > bucket->at)
+        bucket->at = until;
+}
+
 int64_t rv_bucket_next_at(const struct rv_bucket *bucket, int64_t now)
 {
     int64_t lacks = TOKEN - level_at(bucket, now);

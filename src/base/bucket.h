@@ -21,6 +21,8 @@ enum { RV_BUCKET_RATE_MAX = 1000000 };
 void rv_bucket_set(struct rv_bucket *bucket, uint32_t per_second, int64_t now);
 /* Whether there is a token at `now`, and then it is taken. */
 bool rv_bucket_take(struct rv_bucket *bucket, int64_t now);
+/* Nothing is added before `until`: what was taken now is recorded with that instant. */
+void rv_bucket_hold(struct rv_bucket *bucket, int64_t until);
 /* From when on there is a token; `now` or earlier: there is one. */
 int64_t rv_bucket_next_at(const struct rv_bucket *bucket, int64_t now);
 

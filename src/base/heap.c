@@ -44,24 +44,63 @@ const struct rv_heap_entry *rv_heap_first(const struct rv_heap *heap)
     return heap->count ? &heap->entries[0] : NULL;
 }
 
+/* Places in a heap, as a heap of their own: the place of the least entry first. */
+struct edge {
+    const struct rv_heap *heap;
+    size_t count;
+    size_t places[RV_HEAP_LEAST_MAX + 1];
+};
+
+static bool edge_before(const struct edge *edge, size_t a, size_t b)
+{
+    return entry_before(&edge->heap->entries[edge->places[a]],
+                        &edge->heap->entries[edge->places[b]]);
+}
+
+static void edge_swap(struct edge *edge, size_t a, size_t b)
+{
+    size_t place = edge->places[a];
+    edge->places[a] = edge->places[b];
+    edge->places[b] = place;
+}
+
+static void edge_push(struct edge *edge, size_t place)
+{
+    rv_assert(edge->count < RV_HEAP_LEAST_MAX + 1);
+    size_t i = edge->count++;
+    edge->places[i] = place;
+    for (; i > 0 && edge_before(edge, i, (i - 1) / 2); i = (i - 1) / 2)
+        edge_swap(edge, i, (i - 1) / 2);
+}
+
+static size_t edge_pop(struct edge *edge)
+{
+    rv_assert(edge->count > 0);
+    size_t place = edge->places[0], i = 0;
+    edge->places[0] = edge->places[--edge->count];
+    for (size_t child; (child = 2 * i + 1) < edge->count; i = child) {
+        if (child + 1 < edge->count && edge_before(edge, child + 1, child))
+            child++;
+        if (!edge_before(edge, child, i))
+            break;
+        edge_swap(edge, i, child);
+    }
+    return place;
+}
+
 /* What comes next is a child of one that was given already: those are looked through. */
 size_t rv_heap_least(const struct rv_heap *heap, size_t max, struct rv_heap_entry *ret_entries)
 {
-    size_t edge[RV_HEAP_LEAST_MAX + 1] = {0};
-    size_t edge_count = heap->count > 0, count = 0;
+    struct edge edge = {.heap = heap};
+    size_t count = 0;
     max = max < RV_HEAP_LEAST_MAX ? max : RV_HEAP_LEAST_MAX;
-    while (count < max && edge_count > 0) {
-        size_t least = 0;
-        for (size_t i = 1; i < edge_count; i++)
-            if (entry_before(&heap->entries[edge[i]], &heap->entries[edge[least]]))
-                least = i;
-        size_t child = 2 * edge[least] + 1;
-        ret_entries[count++] = heap->entries[edge[least]];
-        edge[least] = edge[--edge_count];
-        for (size_t i = child; i < child + 2 && i < heap->count; i++) {
-            rv_assert(edge_count < RV_HEAP_LEAST_MAX + 1);
-            edge[edge_count++] = i;
-        }
+    if (heap->count > 0)
+        edge_push(&edge, 0);
+    while (count < max && edge.count > 0) {
+        size_t place = edge_pop(&edge), child = 2 * place + 1;
+        ret_entries[count++] = heap->entries[place];
+        for (size_t i = child; i < child + 2 && i < heap->count; i++)
+            edge_push(&edge, i);
     }
     return count;
 }

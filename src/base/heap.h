@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { RV_HEAP_LEAST_MAX = 16 };
+enum { RV_HEAP_LEAST_MAX = 256 };
 
 struct rv_heap_entry {
     int64_t at;
@@ -30,7 +30,8 @@ RV_CHECK enum rv_err rv_heap_push(struct rv_heap *heap, int64_t at, uint64_t val
                                   uint64_t detail);
 /* NULL when empty. Valid until the next push or pop. */
 const struct rv_heap_entry *rv_heap_first(const struct rv_heap *heap);
-/* The least `max` entries (RV_HEAP_LEAST_MAX at most), in order; gives their number. */
+/* The least `max` entries (RV_HEAP_LEAST_MAX at most), in order; gives their number, n, in
+ * O(n log n). */
 size_t rv_heap_least(const struct rv_heap *heap, size_t max, struct rv_heap_entry *ret_entries);
 bool rv_heap_pop(struct rv_heap *heap, struct rv_heap_entry *ret_entry);
 /* Removes the entries for which `keeps` is false. The others keep their order. O(count). */

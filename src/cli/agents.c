@@ -262,9 +262,13 @@ static int limit_say(struct cli *cli, const struct rv_buf *body)
         cli_json_print(answer.text);
         return CLI_DONE;
     }
-    struct rv_str limits = limits_text(cli, &answer.json);
-    printf("%.*s: %.*s\n", RV_STR_FMT(agent),
-           RV_STR_FMT(limits.len ? cli_text_clean(&cli->arena, limits) : RV_STR("no limits")));
+    struct rv_str limits = cli_text_clean(&cli->arena, limits_text(cli, &answer.json));
+    if (strcmp(cli->words.args[0], "resume") == 0)
+        printf("%.*s: resumed%s%.*s\n", RV_STR_FMT(agent), limits.len ? "; " : "",
+               RV_STR_FMT(limits));
+    else
+        printf("%.*s: %.*s\n", RV_STR_FMT(agent),
+               RV_STR_FMT(limits.len ? limits : RV_STR("no limits")));
     return name_doubt(cli, agent);
 }
 

@@ -37,8 +37,9 @@ void cli_alert_print(struct cli *cli, const struct rv_json *alert, const char *i
         printf("%s  to do:  %.*s\n", indent,
                RV_STR_FMT(cli_text_clean(arena, cli_str(alert, "cure"))));
     if (acked != 0)
-        printf("%s  seen:   %.*s%s%.*s\n", indent, RV_STR_FMT(cli_text_ago(arena, acked, cli->now)),
-               who.len ? " by " : "", RV_STR_FMT(who));
+        printf("%s  acknowledged: %.*s%s%.*s\n", indent,
+               RV_STR_FMT(cli_text_ago(arena, acked, cli->now)), who.len ? " by " : "",
+               RV_STR_FMT(who));
     if (closed != 0)
         printf("%s  closed: %.*s\n", indent, RV_STR_FMT(cli_text_ago(arena, closed, cli->now)));
 }
@@ -164,7 +165,7 @@ static int groups_list(struct cli *cli)
         group_print(cli, &groups.rows[i]);
     }
     if (groups.count == 0)
-        printf("No open alerts.\n");
+        printf("No open alerts. To list acknowledged and closed alerts: reeve alerts --all\n");
     if (groups.left_out > 0)
         printf("\nNumber of alerts whose groups are not shown: %llu. To list them, newest "
                "first: reeve alerts --all --limit NUMBER\n",

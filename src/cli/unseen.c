@@ -90,7 +90,8 @@ static struct rv_str cure_of(struct cli *cli, const struct rv_json *agents, size
 {
     const char *near = near_of(cli, agents, count, name);
     return rv_arena_printf(&cli->arena, "reeve agent exec %.*s -- COMMAND%s%s%s", RV_STR_FMT(name),
-                           near ? " (did you mean \"" : "", near ? near : "", near ? "\"?)" : "");
+                           near ? " (an agent \"" : "", near ? near : "",
+                           near ? "\" is connected)" : "");
 }
 
 struct rv_str cli_unseen_cure(struct cli *cli, struct rv_str agent)

@@ -34,6 +34,8 @@ struct agent_kind {
     struct seeker *asking;     /* borrowed: the calls of this batch that ask, in order */
     struct seeker_list parked; /* polls, owned by the scheduler's parking */
     size_t parked_count;
+    size_t expected; /* steps that the polls of the batch `expected_in` will ask for */
+    uint64_t expected_in;
     bool stirs; /* in the list of those that a batch looks at */
     struct agent_kind *stirs_next;
     struct agent_kind *next;

@@ -61,7 +61,7 @@ bool limit_lets(struct agent_kind *kind, uint64_t turn, int64_t now)
     return !limit->holds;
 }
 
-void limit_take(struct agent_kind *kind, int64_t now)
+void limit_take(struct agent_kind *kind, int64_t now, int64_t at)
 {
     struct kind_limit *limit = &kind->limit;
     limit->given++;
@@ -69,6 +69,8 @@ void limit_take(struct agent_kind *kind, int64_t now)
     /* The caller has asked whether there is a token. */
     bool taken = rv_bucket_take(&limit->bucket, now);
     rv_assert(taken);
+    rv_assert(at >= now);
+    rv_bucket_hold(&limit->bucket, at);
 }
 
 void limits_begin(struct agents *agents)

@@ -39,8 +39,8 @@ void limit_learn(struct agent_kind *kind, const struct rv_agent_limit *row, int6
 void limits_begin(struct agents *agents);
 /* May a step of the kind be handed out to a poll that has room for it? False is remembered ... */
 bool limit_lets(struct agent_kind *kind, uint64_t turn, int64_t now);
-/* A step was. */
-void limit_take(struct agent_kind *kind, int64_t now);
+/* A step was; its attempt begins at `at`, `now` or later. */
+void limit_take(struct agent_kind *kind, int64_t now, int64_t at);
 /* ... and after the commit: true: it need not wait any longer. */
 bool limits_again(struct agents *agents, int64_t now);
 

@@ -52,14 +52,14 @@ static enum rv_err ready_load(const struct desk *desk, const struct agent_kind *
     return desk->load(desk->self, ids, count);
 }
 
-static void given_note(const struct desk *desk, const struct seeker *seeker)
+static void given_note(const struct desk *desk, const struct seeker *seeker, int64_t at)
 {
     struct agent_instance *instance = seeker->instance;
     if (instance->given_in != desk->turn)
         instance->given = 0;
     instance->given_in = desk->turn;
     instance->given++;
-    limit_take(seeker->kind, desk->now);
+    limit_take(seeker->kind, desk->now, at);
 }
 
 /* Its place in the line may be that of an earlier wait, which has ended without an attempt: then it
@@ -79,15 +79,15 @@ static enum rv_err match_one(const struct desk *desk, struct seeker *seeker, str
 {
     const struct rv_task *task = NULL;
     const struct rv_step *step = NULL;
-    bool given = false;
+    int64_t given_at = 0;
     enum rv_err err = desk->verify(desk->self, seeker->kind, id, &task, &step);
     if (err != RV_OK || task == NULL || place_is_old(seeker->kind, task, step, place))
         return err;
     if (!circuit_lets(seeker->kind, task, step, desk->now))
         return RV_OK;
-    err = desk->give(desk->self, seeker, id, &given);
-    if (given)
-        given_note(desk, seeker);
+    err = desk->give(desk->self, seeker, id, &given_at);
+    if (given_at != 0)
+        given_note(desk, seeker, given_at);
     return err;
 }
 
@@ -213,6 +213,27 @@ static void kinds_turn(struct agents *agents, struct agent_kind *last)
     agents->stirring = last->stirs_next;
     agents->stirring_last = last;
     last->stirs_next = NULL;
+}
+
+void routing_expect(struct agent_kind *kind, uint32_t max, uint64_t turn)
+{
+    if (kind->expected_in != turn)
+        kind->expected = 0;
+    kind->expected_in = turn;
+    kind->expected += max < RV_POLL_REQUESTS_MAX ? max : RV_POLL_REQUESTS_MAX;
+}
+
+size_t routing_next(struct agent_kind *kind, uint64_t turn, struct rv_step_id *ret_steps,
+                    size_t max)
+{
+    struct rv_heap_entry next[RV_HEAP_LEAST_MAX];
+    if (kind->expected_in != turn || kind_is_limited(kind) || kind->limit.holds)
+        return 0;
+    size_t count = rv_heap_least(&kind->ready, kind->expected < max ? kind->expected : max, next);
+    for (size_t i = 0; i < count; i++)
+        ret_steps[i] = (struct rv_step_id){{(int64_t)next[i].value}, (uint32_t)next[i].detail};
+    kind->expected = 0;
+    return count;
 }
 
 void routing_begin(struct agents *agents)

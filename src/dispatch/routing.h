@@ -26,13 +26,21 @@ struct desk {
     /* The hint is believed only if the rows say so: then these are set, else *ret_task is NULL. */
     enum rv_err (*verify)(void *self, const struct agent_kind *kind, struct rv_step_id id,
                           const struct rv_task **ret_task, const struct rv_step **ret_step);
-    /* Begins an attempt for the poll. */
-    enum rv_err (*give)(void *self, struct seeker *seeker, struct rv_step_id id, bool *ret_given);
+    /* Begins an attempt for the poll. *ret_given_at: its instant, `now` or later; 0: there is
+     * none. */
+    enum rv_err (*give)(void *self, struct seeker *seeker, struct rv_step_id id,
+                        int64_t *ret_given_at);
     /* The transaction has handed out as many bytes as it may. */
     bool (*enough)(void *self);
     void *self;
 };
 
+/* Before a batch: a poll for so many steps will ask. */
+void routing_expect(struct agent_kind *kind, uint32_t max, uint64_t turn);
+/* ... the steps of the kind that come next, as many as the polls will ask for, are named once:
+ * their number, RV_HEAP_LEAST_MAX at most. */
+size_t routing_next(struct agent_kind *kind, uint64_t turn, struct rv_step_id *ret_steps,
+                    size_t max);
 /* The polls of a batch that ask, the newest first, after routing_begin(). */
 void routing_begin(struct agents *agents);
 void routing_ask(struct seeker *seeker);

@@ -9,6 +9,7 @@
 #include "dispatch/kind.h"
 #include "dispatch/valid.h"
 #include "scheduler/batch/absence.h"
+#include "scheduler/batch/ahead.h"
 #include "scheduler/batch/accounts.h"
 #include "scheduler/batch/answers.h"
 #include "scheduler/batch/batch.h"
@@ -99,7 +100,8 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     s->store = options->store;
     rv_prng_init(&s->prng, options->seed);
     rv_arena_init(&s->arena, 0);
-    workflow_cache_init(&s->workflows, s->store, &s->batch.arena, &s->batch_number);
+    workflow_cache_init(&s->workflows, s->store, s->options.hash_key, &s->batch.arena,
+                        &s->batch_number);
     accounts_init(&s->accounts);
     evaluations_init(&s->evaluations);
     supervisor_init(s);
@@ -124,7 +126,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
         rv_scheduler_close(s);
         return err;
     }
-    s->supervisor.shared = s->enlistment.shared;
+    s->supervisor.shared = s->workflows.shared = s->enlistment.shared;
     rv_id_maker_init(&s->ids, s->enlistment.instance);
     s->last_now = s->enlistment.last_alive_at;
     s->key_changes = s->key_changes_checked = 1;
@@ -198,29 +200,6 @@ void rv_scheduler_drain(struct rv_scheduler *s)
     parking_finished_flush(s);
 }
 
-/* ---- load ---- */
-
-/* What the calls name, as far as their shares have room, but of large calls the first piece only;
- * what decisions ask for later comes as they ask. Here as below, room for the largest batch is
- * taken and not zeroed: most batches are small. */
-static enum rv_err batch_load(struct rv_scheduler *s)
-{
-    enum { WANTS_MAX = 4 * RV_BATCH_COMMANDS_MAX };
-    struct rv_step_id *ids = rv_arena_take(s->batch.arena, WANTS_MAX * sizeof *ids);
-    enum rv_err err = ids != NULL ? RV_OK : RV_ERR_MEMORY;
-    for (int large = 0; err == RV_OK && large <= 1; large++) {
-        size_t count = 0;
-        for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
-            if (p->ops->wants != NULL && p->large == (large == 1))
-                count += p->ops->wants(p, ids + count, WANTS_MAX - count);
-        rv_assert(count <= WANTS_MAX);
-        share_enter(s, large == 1 ? SHARE_LARGE : SHARE_SMALL);
-        err = work_prefetch(s, ids, count);
-    }
-    share_enter(s, SHARE_NONE);
-    return err;
-}
-
 /* ---- decide ---- */
 
 static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
@@ -263,7 +242,7 @@ static enum rv_err dues_decide(struct rv_scheduler *s)
     bool used = false;
     share_enter(s, SHARE_DUE);
     do {
-        struct rv_step_id ids[RV_PIECE_TASKS];
+        struct rv_step_id ids[PIECE_TASKS];
         struct rv_task_id *due = s->batch.due + s->batch.due_count;
         size_t left = most - s->batch.due_count, piece = share_piece(s);
         taken = used ? 0
@@ -525,12 +504,16 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     rv_assert(s->batch.behind.first == NULL);
     rv_assert(s->finished == NULL);
     evaluations_release(s);
+    if (s->batch.publishes_count > 0)
+        workflow_names_forget(&s->workflows);
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
     s->batch.turn++;
+    s->batch.expected_now = s->batch.now + (mono_now - s->batch.mono_now);
     s->batch.mono_now = s->batch.heard_until = mono_now;
     s->batch.works = NULL;
     s->batch.damaged = NULL;
+    s->batch.key_rows = NULL;
     s->batch.publishes_count = s->batch.acks_count = s->batch.due_count = 0;
     s->batch.records_count = s->batch.records_room = s->batch.record_changes = 0;
     s->batch.records = NULL;
@@ -594,7 +577,6 @@ static enum rv_err role_campaign(struct rv_scheduler *s)
 static enum rv_err batch_plan(struct rv_scheduler *s)
 {
     struct rv_task_id *due = rv_arena_take(s->batch.arena, s->options.findings_max * sizeof *due);
-    rv_assert(s->batch.works == NULL);
     rv_assert(s->batch.due_count == 0);
     s->batch.due = due;
     if (due == NULL || s->batch.publishes == NULL || s->batch.acks == NULL ||
@@ -605,7 +587,7 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     RV_TRY(keys);
     RV_TRY(role_campaign(s));
     DUTIES_TRY(plan);
-    RV_TRY(batch_load(s));
+    RV_TRY(ahead_load_rest(s));
     RV_TRY(batch_decide(s));
     DUTIES_TRY(last);
     return RV_OK;
@@ -672,7 +654,8 @@ static void history_forget(struct rv_scheduler *s)
     for (size_t i = 0; i < DUTIES; i++)
         if (duties[i]->forget != NULL)
             duties[i]->forget(s);
-    workflow_cache_init(&s->workflows, s->store, &s->batch.arena, &s->batch_number);
+    workflow_cache_init(&s->workflows, s->store, s->options.hash_key, &s->batch.arena,
+                        &s->batch_number);
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
         p->seeker.kind = NULL;
         p->seeker.instance = NULL;
@@ -686,14 +669,22 @@ static void history_forget(struct rv_scheduler *s)
 
 static enum rv_err batch_open(struct rv_scheduler *s)
 {
-    enum rv_err err = commit_transaction_begin(s, &s->batch.now);
+    struct rv_wants wants;
+    share_enter(s, SHARE_AHEAD);
+    RV_TRY(ahead_name(s, &wants));
+    enum rv_err err = commit_first_begin(s, &wants);
     if (err == RV_ERR_WENT_BACK)
-        err = commit_transaction_begin(s, &s->batch.now);
+        err = commit_first_begin(s, &wants);
+    bool loaded = err == RV_OK;
+    if (err == RV_ERR_MEMORY) /* the parts of the batch load less at a time */
+        err = commit_first_begin(s, NULL);
     if (s->history_lost)
         history_forget(s);
-    /* The two clocks belong together: the store may have taken its time. */
-    if (s->options.mono.now != NULL)
-        s->batch.mono_now = s->options.mono.now(s->options.mono.self);
+    if (loaded)
+        err = ahead_take(s, &wants);
+    if (loaded && err != RV_OK)
+        s->store->ops->rollback(s->store);
+    share_enter(s, SHARE_NONE);
     return err;
 }
 
@@ -752,6 +743,11 @@ enum rv_err rv_scheduler_run_batch(struct rv_scheduler *s, struct rv_call **call
 bool rv_scheduler_query_damaged(const struct rv_scheduler *s)
 {
     return s->query_damaged;
+}
+
+int64_t rv_scheduler_unsure_ms(const struct rv_scheduler *s)
+{
+    return s->batch.mono_last - s->batch.mono_now;
 }
 
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)

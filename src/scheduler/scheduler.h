@@ -128,6 +128,9 @@ RV_CHECK enum rv_err rv_scheduler_run_batch(struct rv_scheduler *scheduler, stru
 /* Whether the newest batch was BUSY only because a query has met damaged data. That is logged as
  * `damage`, and says nothing about what is written. */
 bool rv_scheduler_query_damaged(const struct rv_scheduler *scheduler);
+/* How many milliseconds the two clocks of the newest batch may be apart: a store that is asked over
+ * a network has read its own somewhere between the question and the answer. */
+int64_t rv_scheduler_unsure_ms(const struct rv_scheduler *scheduler);
 /* Milliseconds from mono_now until run_batch must be called, even without calls; 0: at once. */
 int64_t rv_scheduler_next_wake(const struct rv_scheduler *scheduler, int64_t mono_now);
 

@@ -32,6 +32,7 @@
 struct rv_change {
     const struct rv_task *task; /* as it shall be; its revision is revision_before + 1 */
     int64_t revision_before;
+    int64_t at; /* when it was decided, by the store's clock */
     /* As it was loaded, with that revision. Said for speed: where it is wrong nothing else is. */
     enum rv_task_state state_before;
     int64_t epoch;
@@ -198,6 +199,31 @@ struct rv_task_filter {
 /* The role whose epoch guards changes. */
 #define RV_ROLE_SUPERVISOR "supervisor"
 
+enum { RV_LOAD_PIECE = 8 };
+
+/* A task and its open steps, as one instant has them. */
+struct rv_loaded {
+    const struct rv_task *task;   /* NULL: there is none */
+    const struct rv_step **steps; /* in the order of task->open, without those that are missing */
+    size_t steps_count;
+};
+
+/* What a batch asks for together: one round trip to the store. */
+struct rv_wants {
+    struct rv_arena *arena; /* of the results, the arrays included */
+    const struct rv_task_id *ids;
+    size_t count;
+    size_t bytes_max; /* of the arena: with this much taken, no more tasks are loaded. The first one
+                         always is, and the last ones, RV_LOAD_PIECE at most, may exceed it */
+    const struct rv_str *keys; /* of submissions */
+    size_t keys_count;
+    /* Set by the store. */
+    struct rv_loaded *tasks; /* for the first `tasks_count` of the ids */
+    size_t tasks_count;
+    struct rv_key_row *key_rows; /* for each key; `task` 0 where it is free */
+    int64_t now; /* what the store's clock showed then: no row was changed after it */
+};
+
 struct rv_store;
 
 typedef void rv_store_close_fn(struct rv_store *store);
@@ -208,14 +234,16 @@ typedef void rv_store_close_fn(struct rv_store *store);
 typedef enum rv_err rv_store_enlist_fn(struct rv_store *store, struct rv_str boot, int64_t pid,
                                        struct rv_enlistment *ret_enlistment);
 
-/* Opens a transaction, looks at the instance's own row, and reads the store's clock, which never
- * goes back, also not over a restart (a floor is recorded with each batch), and does not jump with
- * the wall clock while the store is open (RULES 9; `wall_ahead_ms`). DEPOSED: the row is another's,
- * or gone: the process ends. WENT_BACK, once to each instance: a standby has taken over, perhaps
+/* Opens a transaction, looks at the instance's own row, loads what is asked for (NULL: nothing), as
+ * rv_store_load_fn does, in the same round trip, and reads the store's clock, which never goes
+ * back, also not over a restart (a floor is recorded with each batch), and does not jump with the
+ * wall clock while the store is open (RULES 9; `wall_ahead_ms`). DEPOSED: the row is another's, or
+ * gone: the process ends. WENT_BACK, once to each instance: a standby has taken over, perhaps
  * without the newest of what was committed, by this instance or by another whose rows it has read;
  * nothing that was remembered is worth anything, for the number of a lost revision is given again.
- * No transaction is open after either. */
-typedef enum rv_err rv_store_begin_fn(struct rv_store *store, int64_t *ret_now);
+ * No transaction is open after an error. */
+typedef enum rv_err rv_store_begin_fn(struct rv_store *store, struct rv_wants *load,
+                                      int64_t *ret_now);
 /* Writes the whole batch: OK means that everything whose outcome is OK is durable. Any other
  * result: nothing of the batch is written, outcomes are undefined; COMMIT_UNKNOWN: perhaps all of
  * it is, ask `committed`; CORRUPT: perhaps all of it is. INVALID: one of the changes cannot be
@@ -239,10 +267,9 @@ typedef enum rv_err rv_store_load_tasks_fn(struct rv_store *store, struct rv_are
 typedef enum rv_err rv_store_load_steps_fn(struct rv_store *store, struct rv_arena *arena,
                                            enum rv_columns columns, const struct rv_step_id *ids,
                                            size_t count, const struct rv_step **ret_steps);
-/* By key; `task` 0 where it is free. */
-typedef enum rv_err rv_store_find_keys_fn(struct rv_store *store, struct rv_arena *arena,
-                                          const struct rv_str *keys, size_t count,
-                                          struct rv_key_row *ret_rows);
+/* Tasks with their open steps, and keys. A task and its steps are of one instant, also where others
+ * write at the same time; rows of two loads need not be. */
+typedef enum rv_err rv_store_load_fn(struct rv_store *store, struct rv_wants *load);
 /* NULL where there is none. By id, or by namespace + name (+ version; absent: the one published
  * last). */
 typedef enum rv_err rv_store_load_workflow_fn(struct rv_store *store, struct rv_arena *arena,

@@ -90,9 +90,15 @@ static enum rv_err scan_piece(struct rv_supervisor *supervisor, struct rv_arena 
         supervisor->store, arena, supervisor->scan_after, supervisor->scan_rows_max, ret_tasks,
         ret_count);
     rv_assert(err != RV_OK || *ret_count <= supervisor->scan_rows_max);
-    if (err == RV_OK && *ret_count > 0)
+    if (err != RV_OK)
+        return err;
+    /* Else it would not end while each batch begins tasks. */
+    while (supervisor->scan_first && *ret_count > 0 &&
+           ret_tasks[*ret_count - 1]->id.value >= supervisor->scan_until.value)
+        --*ret_count;
+    if (*ret_count > 0)
         supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
-    return err;
+    return RV_OK;
 }
 
 enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,
@@ -102,6 +108,8 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
     supervisor->piece_after = supervisor->scan_after;
     if (now < supervisor->scan_next_at)
         return RV_OK;
+    if (supervisor->scan_first && supervisor->scan_after.value == 0)
+        supervisor->scan_until = rv_id_from(rv_time_add(now, 1));
     enum rv_err err = scan_piece(supervisor, arena, ret_tasks, ret_count);
     if (err == RV_OK && *ret_count == 0) {
         bool again = supervisor->scan_after.value != 0 && !supervisor->scan_first;
@@ -146,6 +154,22 @@ size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
         } else if (rv_heap_push(&supervisor->heap, wake_at, entry.value, 0) != RV_OK) {
             rv_map_remove(&supervisor->wakes, entry.value, 0); /* the repair scan finds it */
         }
+    }
+    return count;
+}
+
+size_t rv_supervisor_next(const struct rv_supervisor *supervisor, int64_t now,
+                          struct rv_task_id *ret_tasks, size_t max)
+{
+    struct rv_heap_entry entries[RV_HEAP_LEAST_MAX];
+    const struct rv_heap_entry *first = rv_heap_first(&supervisor->heap);
+    if ((supervisor->epoch == 0 && !supervisor->shared) || first == NULL || first->at > now)
+        return 0;
+    size_t count = 0, least = rv_heap_least(&supervisor->heap, max, entries);
+    for (size_t i = 0; i < least && entries[i].at <= now; i++) {
+        const uint64_t *wake = rv_map_find(&supervisor->wakes, entries[i].value, 0);
+        if (wake != NULL && (int64_t)*wake <= entries[i].at)
+            ret_tasks[count++] = (struct rv_task_id){(int64_t)entries[i].value};
     }
     return count;
 }

@@ -28,6 +28,7 @@ struct rv_supervisor {
     struct rv_map wakes; /* task -> the instant that counts; a heap entry may be earlier */
     struct rv_task_id scan_after;
     struct rv_task_id piece_after; /* where the newest piece of the walk began */
+    struct rv_task_id scan_until; /* of the first walk: what was made since it began is known */
     int64_t scan_next_at;
     size_t scan_rows_max; /* of a piece of the walk: RV_SCAN_ROWS_MAX, or less */
     bool shared;          /* others write, too: all open rows once per interval, not a piece */
@@ -70,6 +71,11 @@ void rv_supervisor_scan_on(struct rv_supervisor *supervisor, int64_t now, struct
  * looked at alone, since it is no change of a row when a step's time to be handed out has come. */
 size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
                          struct rv_task_id *ret_tasks, size_t max);
+
+/* The same tasks, mostly, which stay to be taken: those that come first, RV_HEAP_LEAST_MAX at most.
+ * Gives their number. */
+size_t rv_supervisor_next(const struct rv_supervisor *supervisor, int64_t now,
+                          struct rv_task_id *ret_tasks, size_t max);
 
 /* From now on the task must be looked at at `wake_at`; 0: not by itself, which always succeeds.
  * MEMORY: what was noted before stands. */

@@ -23,7 +23,9 @@ enum {
     RETAIN_MS = 1000,
     BACKLOG = 40000,
     INTAKE_US = 5000000,
-    PAIRS = 3
+    PAIRS = 3,
+    WAITING = 100000,
+    POLLS = 301
 };
 
 /* What goes through the scheduler, and how much of it at once. */
@@ -426,11 +428,51 @@ static double intake(int64_t retain_ms)
     return p99;
 }
 
+/* One poll in a batch of its own, that takes as much as it can, beside so many tasks whose first
+ * step waits for an agent. */
+static void beside_waiting(void)
+{
+    struct rv_store *store = store_open(true);
+    int64_t took_us[POLLS];
+    scheduler = serve(store, 0);
+    run(NULL, 0);
+    publish();
+    for (size_t i = 0; i < WAITING / RV_POLL_REQUESTS_MAX; i++) {
+        struct rv_call *call = submission(RV_POLL_REQUESTS_MAX);
+        for (run(&call, 1); !over(call);)
+            run(NULL, 0);
+        call_free(call);
+    }
+    struct rv_call *before = NULL;
+    for (size_t i = 0; i < POLLS; i++) {
+        size_t none;
+        struct rv_call *call = replies(NULL, 1000, &none);
+        if (before != NULL) {
+            call->u.replies.next.confirm = RV_NEW(&call->arena, struct rv_str);
+            *call->u.replies.next.confirm = rv_arena_str(&call->arena, before->u.replies.next.poll);
+            call->u.replies.next.confirm_count = 1;
+            call_free(before);
+        }
+        int64_t from = rv_clock_mono_us();
+        for (run(&call, 1); !over(call);)
+            run(NULL, 0);
+        took_us[i] = rv_clock_mono_us() - from;
+        if (call->u.replies.next.requests_count != RV_POLL_REQUESTS_MAX)
+            abort();
+        before = call;
+    }
+    call_free(before);
+    qsort(took_us, POLLS, sizeof took_us[0], by_time);
+    printf("scheduler.waiting_%d.poll %.2f ms\n", WAITING, (double)took_us[POLLS / 2] / 1e3);
+    end(store);
+}
+
 int main(void)
 {
     const struct load load = {
         .tasks = 100000, .batch = 250, .calls = 4, .in_flight = 2000, .poll_max = 256};
     folder_enter();
+    beside_waiting();
     struct rv_store *store = store_open(true);
     scheduler = serve(store, 0);
     run(NULL, 0);

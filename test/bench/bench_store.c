@@ -163,7 +163,7 @@ static void tasks_run(struct rv_store *store, int64_t first, int64_t count)
     int64_t waves = (count + PER_BATCH - 1) / PER_BATCH;
     for (int64_t wave = 0; wave < waves + LAG * (STAGES - 1); wave++) {
         int64_t now = 0;
-        enum rv_err err = store->ops->begin(store, &now);
+        enum rv_err err = store->ops->begin(store, NULL, &now);
         rv_assert(err == RV_OK);
         struct rv_batch batch = {.changes = changes, .number = ++number};
         for (int stage = 0; stage < STAGES; stage++) {

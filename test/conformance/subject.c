@@ -115,7 +115,7 @@ void subject_restart(struct subject *subject)
 enum rv_err subject_commit(struct subject *subject, struct rv_change *changes, size_t count)
 {
     int64_t now;
-    assert_int_equal(subject->ops->begin(subject->store, &now), RV_OK);
+    assert_int_equal(subject->ops->begin(subject->store, NULL, &now), RV_OK);
     struct rv_batch batch = {
         .changes = changes, .changes_count = count, .number = ++subject->number};
     return subject->ops->commit(subject->store, &batch);
@@ -426,7 +426,7 @@ void publish(struct subject *s, const struct rv_workflow_row *rows, size_t count
              enum rv_err wanted)
 {
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     struct rv_batch batch = {.workflows = rows, .workflows_count = count, .number = ++s->number};
     assert_int_equal(s->ops->commit(s->store, &batch), wanted);
 }
@@ -446,7 +446,7 @@ void publish_shop(struct subject *s)
 void subject_record(struct subject *s, struct rv_record_change *records, size_t count)
 {
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     struct rv_batch batch = {.records = records, .records_count = count, .number = ++s->number};
     assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
 }

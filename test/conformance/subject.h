@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/prng.h"
+#include "store/load.h"
 #include "store/store.h"
 #include "../lib/rows.h"
 

@@ -67,7 +67,7 @@ static int teardown(void **state)
 static void begin(struct rv_store *store)
 {
     int64_t now;
-    assert_int_equal(store->ops->begin(store, &now), RV_OK);
+    assert_int_equal(store->ops->begin(store, NULL, &now), RV_OK);
 }
 
 static enum rv_err commit(struct rv_store *store, struct rv_change *changes, size_t count,
@@ -148,11 +148,11 @@ static void the_clock_is_never_behind_what_another_has_written(void **state)
     s->wall += 5000;
     bear(s, TASK_BASE);
     s->wall -= 4000;
-    assert_int_equal(other->ops->begin(other, &now), RV_OK);
+    assert_int_equal(other->ops->begin(other, NULL, &now), RV_OK);
     assert_int_equal(now, s->wall + 4000);
     s->wall += 6000;
     other->ops->rollback(other);
-    assert_int_equal(other->ops->begin(other, &later), RV_OK);
+    assert_int_equal(other->ops->begin(other, NULL, &later), RV_OK);
     assert_int_equal(later, s->wall);
     other->ops->rollback(other);
 }
@@ -166,7 +166,7 @@ static void lost_transactions_are_told_once_and_never_were(void **state)
     struct rv_change move = move_of(s, TASK_BASE, 2, RV_TASK_CANCELLED);
     subject_commit_all(s, &move, 1);
     rv_store_memory_data_lose(s->memory_data, 2);
-    assert_int_equal(s->ops->begin(s->store, &now), RV_ERR_WENT_BACK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_ERR_WENT_BACK);
     begin(s->store);
     struct rv_task_id ids[] = {{TASK_BASE}, {TASK_BASE + 1}};
     const struct rv_task *tasks[2];
@@ -180,7 +180,7 @@ static void lost_transactions_are_told_once_and_never_were(void **state)
     assert_int_equal(count, 1);
     s->ops->rollback(s->store);
     /* What the other has lost is nothing of its own, but it may have read what was lost. */
-    assert_int_equal(other->ops->begin(other, &now), RV_ERR_WENT_BACK);
+    assert_int_equal(other->ops->begin(other, NULL, &now), RV_ERR_WENT_BACK);
     begin(other);
     other->ops->rollback(other);
 }
@@ -193,7 +193,7 @@ static void who_is_not_enlisted_any_more_ends(void **state)
     rv_store_memory_data_lose(s->memory_data, 1); /* the other one's enlistment */
     struct rv_change *birth = birth_of(s, TASK_BASE);
     assert_int_equal(commit(other, birth, 1, 1), RV_ERR_DEPOSED);
-    assert_int_equal(other->ops->begin(other, &now), RV_ERR_DEPOSED);
+    assert_int_equal(other->ops->begin(other, NULL, &now), RV_ERR_DEPOSED);
     bool committed;
     assert_int_equal(other->ops->committed(other, 1, &committed), RV_ERR_DEPOSED);
 }

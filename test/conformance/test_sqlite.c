@@ -146,7 +146,7 @@ static void a_clock_that_was_ahead_is_set_back(void **state)
     assert_int_equal(rv_store_sqlite_reset_clock(s->store, &back_ms), RV_OK);
     assert_int_equal(back_ms, years - 3000);
     subject_restart(s);
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_int_equal(now, s->wall);
     s->ops->rollback(s->store);
     assert_int_equal(load_step(s, TASK_BASE, 1)->wake_at, s->wall + 5000);

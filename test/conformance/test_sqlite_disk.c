@@ -186,7 +186,7 @@ static void assert_never_again(struct subject *s, enum disk_fault fault, int n, 
     assert_int_equal(subject_commit(s, many_births(s, first, LARGE), BATCH), RV_ERR_COMMIT_UNKNOWN);
     disk_arm(disk_of(s), DISK_SOUND, 0, false); /* a disk that works again changes nothing */
     assert_int_equal(s->ops->committed(s->store, s->number, &committed), RV_ERR_IO);
-    assert_int_equal(s->ops->begin(s->store, &now), RV_ERR_IO);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_ERR_IO);
     subject_restart(s);
     size_t there = births_there(s, first);
     assert_true(there == 0 || there == BATCH);

@@ -43,7 +43,7 @@ static void every_field_comes_back_as_it_was(void **state)
                                        RV_STR("{}")};
     row_dump(&wanted, &rv_row_workflow, &workflow);
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     struct rv_batch batch = {.changes = changes,
                              .changes_count = MANY,
                              .workflows = &workflow,
@@ -216,7 +216,7 @@ static void one_stale_and_one_duplicate_of_a_thousand(void **state)
     assert_no_trace(s, TASK_BASE + STALE);
     assert_no_trace(s, TASK_BASE + DUPLICATE);
     struct rv_key_row found;
-    assert_int_equal(s->ops->find_keys(s->store, &s->arena, &taken.key, 1, &found), RV_OK);
+    assert_int_equal(rv_store_load_keys(s->store, &s->arena, &taken.key, 1, &found), RV_OK);
     assert_int_equal(found.task.value, TASK_BASE - 1);
     assert_true(rv_str_is(found.body_hash, "h1"));
 }
@@ -333,7 +333,7 @@ static void assert_refused_whole(struct subject *s, struct rv_change *bad)
     dump_store(&after, s);
     assert_dumps_equal(&after, &before);
     struct rv_key_row found;
-    assert_int_equal(s->ops->find_keys(s->store, &s->arena, &key.key, 1, &found), RV_OK);
+    assert_int_equal(rv_store_load_keys(s->store, &s->arena, &key.key, 1, &found), RV_OK);
     assert_int_equal(found.task.value, 0);
     rv_buf_done(&before);
     rv_buf_done(&after);
@@ -389,7 +389,7 @@ static void keys_are_found(void **state)
     subject_restart(s);
     struct rv_str keys[4] = {RV_STR(""), RV_STR("b"), RV_STR("A\xff"), RV_STR("a")};
     struct rv_key_row found[4];
-    assert_int_equal(s->ops->find_keys(s->store, &s->arena, keys, 4, found), RV_OK);
+    assert_int_equal(rv_store_load_keys(s->store, &s->arena, keys, 4, found), RV_OK);
     assert_int_equal(found[0].task.value, TASK_BASE + 2);
     assert_null(found[0].body_hash.at);
     assert_int_equal(found[1].task.value, 0);
@@ -420,7 +420,7 @@ static void raise_alerts(struct subject *s, int64_t task, int64_t first, size_t 
 static enum rv_err acknowledge(struct subject *s, int64_t alert, int64_t at, struct rv_str by)
 {
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     struct rv_ack ack = {.alert = alert, .at = at, .by = by};
     struct rv_batch batch = {.acks = &ack, .acks_count = 1, .number = ++s->number};
     assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
@@ -531,7 +531,7 @@ static enum rv_err raise_one(struct subject *s, int64_t id, struct rv_str source
         .alert = {.id = id, .kind = RV_ALERT_REPORTED, .raised_at = 7, .source = source}};
     struct rv_batch batch = {.raises = &raise, .raises_count = 1, .number = ++s->number};
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
     return raise.outcome;
 }

@@ -35,7 +35,7 @@ static void who_commits_nothing_was_not_there(void **state)
         s->wall += 3600 * 1000;
         subject_restart(s);
         assert_int_equal(s->enlistment.last_alive_at, alive_at);
-        assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+        assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
         assert_int_equal(now, s->wall);
         s->ops->rollback(s->store);
     }
@@ -64,22 +64,22 @@ static void the_clock_never_goes_back(void **state)
     struct subject *s = *state;
     int64_t first = 0;
     int64_t now = 0;
-    assert_int_equal(s->ops->begin(s->store, &first), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &first), RV_OK);
     assert_int_equal(first, s->wall);
     s->ops->rollback(s->store);
     s->wall += 1000;
     bear(s, TASK_BASE);
     int64_t floor = s->wall;
     s->wall -= 3600 * 1000;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_int_equal(now, floor);
     s->ops->rollback(s->store);
     subject_restart(s);
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_true(now >= floor && now <= floor + 1);
     s->ops->rollback(s->store);
     s->wall = floor + 2000;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_int_equal(now, s->wall);
     s->ops->rollback(s->store);
 }
@@ -90,12 +90,12 @@ static void rollback_and_an_open_transaction_leave_nothing(void **state)
     int64_t now;
     int64_t epoch;
     int64_t until;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_int_equal(s->ops->claim_role(s->store, RV_STR("supervisor"), 1000, &epoch, &until),
                      RV_OK);
     assert_int_equal(epoch, 1);
     s->ops->rollback(s->store);
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_int_equal(s->ops->claim_role(s->store, RV_STR("supervisor"), 1000, &epoch, &until),
                      RV_OK);
     assert_int_equal(epoch, 1);
@@ -126,7 +126,7 @@ static void roles_have_epochs_and_ends(void **state)
     assert_int_equal(s->ops->claim_role(s->store, role, 1000, &epoch, &until), RV_OK);
     assert_int_equal(epoch, 2); /* the dead one's lease is not waited for */
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_int_equal(s->ops->claim_role(s->store, role, 2000, &epoch, &until), RV_OK);
     struct rv_batch none = {.number = ++s->number};
     assert_int_equal(s->ops->commit(s->store, &none), RV_OK);
@@ -158,7 +158,7 @@ static void committed_knows_a_claim(void **state)
     int64_t now, epoch, until;
     bool committed = false;
     struct rv_batch batch = {.number = ++s->number};
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_int_equal(s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 1000, &epoch, &until),
                      RV_OK);
     assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
@@ -172,14 +172,14 @@ static void a_batch_that_claims_a_role_is_known_by_its_number(void **state)
     struct subject *s = *state;
     int64_t now, epoch, until;
     bool there = false;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_int_equal(s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 1000, &epoch, &until),
                      RV_OK);
     struct rv_batch batch = {.number = ++s->number};
     assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
     assert_int_equal(s->ops->committed(s->store, batch.number, &there), RV_OK);
     assert_true(there);
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     batch.number = ++s->number;
     assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
     assert_int_equal(s->ops->committed(s->store, batch.number, &there), RV_OK);

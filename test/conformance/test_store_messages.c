@@ -44,7 +44,7 @@ static struct rv_change told_with(struct subject *s, int64_t revision, uint32_t 
 static enum rv_err deliver(struct subject *s, struct rv_delivery_change *change)
 {
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     struct rv_batch batch = {.deliveries = change, .deliveries_count = 1, .number = ++s->number};
     assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
     return change->outcome;

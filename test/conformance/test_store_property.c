@@ -128,7 +128,7 @@ static enum rv_err commit_on(struct subject *s, const struct rv_change *changes,
     struct rv_change copy[CHANGES_MAX];
     memcpy(copy, changes, count * sizeof copy[0]);
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     struct rv_batch batch = {.changes = copy,
                              .changes_count = count,
                              .acks = &beside.ack,

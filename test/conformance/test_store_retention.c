@@ -14,7 +14,7 @@ static enum rv_err sweep_with(struct subject *s, struct rv_sweep *sweep, struct 
                               size_t count)
 {
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     struct rv_batch batch = {
         .changes = changes, .changes_count = count, .sweep = sweep, .number = ++s->number};
     return s->ops->commit(s->store, &batch);
@@ -91,7 +91,7 @@ static bool key_there(struct subject *s, int64_t id)
 {
     struct rv_str key = rv_arena_printf(&s->arena, "key of %lld", (long long)id);
     struct rv_key_row row;
-    assert_int_equal(s->ops->find_keys(s->store, &s->arena, &key, 1, &row), RV_OK);
+    assert_int_equal(rv_store_load_keys(s->store, &s->arena, &key, 1, &row), RV_OK);
     assert_true(row.task.value == 0 || row.task.value == id);
     return row.task.value != 0;
 }
@@ -224,7 +224,7 @@ static void a_task_stays_until_its_messages_have_arrived(void **state)
     sweep_all(s, &sweep, &tasks);
     assert_int_equal(tasks, 0);
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     struct rv_delivery_change arrived = {.row = delivery, .next_before = 1};
     arrived.row.next = 2;
     sweep = sweep_of(0);
@@ -256,7 +256,7 @@ static void a_task_stays_until_its_late_done_is_seen_to(void **state)
     sweep_all(s, &sweep, &tasks);
     assert_int_equal(tasks, 0);
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     struct rv_ack ack = {.alert = MADE_AT(10) + 10, .at = 1, .by = RV_STR("ann")};
     struct rv_task task = plain_task(MADE_AT(10) + 1, 2);
     task.state = RV_TASK_PROCESSED;
@@ -465,7 +465,7 @@ static void put_alert(struct subject *s, int64_t id, int64_t acked_at)
                   .source = rv_arena_printf(&s->arena, "of %lld", (long long)id)}};
     struct rv_batch batch = {.raises = &raise, .raises_count = 1, .number = ++s->number};
     int64_t now;
-    assert_int_equal(s->ops->begin(s->store, &now), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_OK);
     assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
     assert_int_equal(raise.outcome, RV_OK);
 }

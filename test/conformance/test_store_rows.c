@@ -112,7 +112,7 @@ static void rows_read(struct subject *s, struct rows *rows)
     ONE(list_deliveries, task, none, (struct rv_task_id){0}, 1, &rows->delivery);
     ONE(list_workflows, 0, 1, &rows->workflow);
     ONE(list_records, record.kind, none, none, 1, &rows->record);
-    assert_int_equal(s->ops->find_keys(s->store, &s->arena, &key.key, 1, &rows->key), RV_OK);
+    assert_int_equal(rv_store_load_keys(s->store, &s->arena, &key.key, 1, &rows->key), RV_OK);
 }
 
 static void every_field_of_every_row_is_kept(void **state)

@@ -299,11 +299,11 @@ alert=$(jq -r '.alerts[0].alert' <<<"$out")
 run alerts ack "$alert"
 gives "alerts ack" 0 "$alert acknowledged"
 run alerts
-gives "an acknowledged alert calls nobody any more" 0 'No open alerts.'
+gives "an acknowledged alert calls nobody any more" 0 'No open alerts.*reeve alerts --all'
 run alerts --all
-gives "who looks after an alert" 0 'seen:*by olga'
+gives "who looks after an alert" 0 'acknowledged:*by olga'
 run show "$task"
-gives "show: an acknowledged alert still stands" 0 'Alerts*seen:*by olga'
+gives "show: an acknowledged alert still stands" 0 'Alerts*acknowledged:*by olga'
 run resubmit "$task" --reason 'once more'
 run watch "$task"
 gives "resubmitted in vain" 6 'declined: no funds'

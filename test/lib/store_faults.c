@@ -45,12 +45,6 @@ static enum rv_err faults_enlist(struct rv_store *store, struct rv_str boot, int
     return of(store)->inner->ops->enlist(of(store)->inner, boot, pid, ret_enlistment);
 }
 
-static enum rv_err faults_begin(struct rv_store *store, int64_t *ret_now)
-{
-    of(store)->loaded_bytes = 0;
-    PASS(store, begin, ret_now);
-}
-
 static void faults_rollback(struct rv_store *store)
 {
     of(store)->inner->ops->rollback(of(store)->inner);
@@ -201,11 +195,44 @@ static enum rv_err faults_load_steps(struct rv_store *store, struct rv_arena *ar
     return err;
 }
 
-static enum rv_err faults_find_keys(struct rv_store *store, struct rv_arena *arena,
-                                    const struct rv_str *keys, size_t count,
-                                    struct rv_key_row *ret_rows)
+/* Of a load that the store has done: what it has put onto the arena since `before`. */
+static enum rv_err load_count(struct store_faults *faults, const struct rv_wants *load,
+                              size_t before)
 {
-    PASS(store, find_keys, arena, keys, count, ret_rows);
+    enum rv_err err = loaded_count(faults, load->arena->bytes_taken - before);
+    for (size_t i = 0; err == RV_OK && i < load->tasks_count; i++) {
+        if (load->tasks[i].task != NULL)
+            task_count(faults, load->tasks[i].task);
+        for (size_t k = 0; k < load->tasks[i].steps_count; k++)
+            step_count(faults, load->tasks[i].steps[k]);
+    }
+    return err;
+}
+
+static enum rv_err faults_load(struct rv_store *store, struct rv_wants *load)
+{
+    struct store_faults *faults = of(store);
+    if (fails(faults, false))
+        return faults->fail_with;
+    size_t before = load->arena->bytes_taken;
+    enum rv_err err = faults->inner->ops->load(faults->inner, load);
+    return err == RV_OK ? load_count(faults, load, before) : err;
+}
+
+static enum rv_err faults_begin(struct rv_store *store, struct rv_wants *load, int64_t *ret_now)
+{
+    struct store_faults *faults = of(store);
+    faults->loaded_bytes = 0;
+    if (fails(faults, false))
+        return faults->fail_with;
+    size_t before = load != NULL ? load->arena->bytes_taken : 0;
+    enum rv_err err = faults->inner->ops->begin(faults->inner, load, ret_now);
+    if (err != RV_OK || load == NULL)
+        return err;
+    err = load_count(faults, load, before);
+    if (err != RV_OK)
+        faults->inner->ops->rollback(faults->inner);
+    return err;
 }
 
 static enum rv_err faults_load_workflow(struct rv_store *store, struct rv_arena *arena, int64_t id,

@@ -273,7 +273,7 @@ static void damage(struct world *w, struct rv_task_id task)
     int64_t now;
     const struct rv_task *row;
     rv_arena_init(&arena, 0);
-    assert_int_equal(w->store->ops->begin(w->store, &now), RV_OK);
+    assert_int_equal(w->store->ops->begin(w->store, NULL, &now), RV_OK);
     assert_int_equal(w->store->ops->load_tasks(w->store, &arena, RV_COLUMNS_ALL, &task, 1, &row),
                      RV_OK);
     struct rv_task after = *row;

@@ -184,6 +184,43 @@ static void overlapping_polls_have_a_grace(void **state)
     assert_int_equal(world_done(w, first->u.poll.requests[0], "{}"), 410);
 }
 
+static struct rv_call *submission(struct world *w)
+{
+    struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
+    call->u.submit.items = RV_NEW(&call->arena, struct rv_submission);
+    call->u.submit.items[0] = (struct rv_submission){
+        .space = RV_STR("shop"), .name = RV_STR("order"), .input = RV_STR("{}")};
+    call->u.submit.count = 1;
+    return call;
+}
+
+/* The walk over the open rows after a start ends, though each batch begins a task: until then
+ * nothing is handed out. */
+static void a_start_hands_out_while_tasks_are_submitted(void **state)
+{
+    enum { BATCHES = 6 };
+    struct world *w = *state;
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    world_restart_unlooked(w, 100);
+    struct rv_call *poll = world_call(w, RV_CALL_POLL);
+    poll->u.poll = (struct rv_poll){.agent = RV_STR("inventory"),
+                                    .instance = RV_STR("i1"),
+                                    .boot = RV_STR("b1"),
+                                    .poll = RV_STR("p1"),
+                                    .max = 1};
+    for (int i = 0; i < BATCHES && !world_finished(poll); i++) {
+        struct rv_call *calls[] = {submission(w), poll};
+        assert_int_equal(rv_scheduler_run_batch(w->scheduler, calls, i == 0 ? 2 : 1, w->mono),
+                         RV_OK);
+        assert_int_equal(calls[0]->u.submit.items[0].err, RV_OK);
+        w->now += 5;
+        w->mono += 5;
+    }
+    assert_true(world_finished(poll));
+    assert_int_equal(poll->u.poll.requests_count, 1);
+    assert_int_equal(poll->u.poll.requests[0].step.task.value, task.value);
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_world, world_teardown)
@@ -194,6 +231,7 @@ int main(void)
         SCENARIO(a_key_is_known_after_thirty_days),
         SCENARIO(a_cancel_wakes_the_poll_of_its_instance),
         SCENARIO(overlapping_polls_have_a_grace),
+        SCENARIO(a_start_hands_out_while_tasks_are_submitted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -510,7 +510,7 @@ static void break_row(struct world *w, struct rv_task_id task)
     const struct rv_step *steps[1];
     struct rv_step_id id = {task, 1};
     rv_arena_init(&arena, 0);
-    assert_int_equal(w->store->ops->begin(w->store, &now), RV_OK);
+    assert_int_equal(w->store->ops->begin(w->store, NULL, &now), RV_OK);
     assert_int_equal(w->store->ops->load_tasks(w->store, &arena, RV_COLUMNS_ALL, &task, 1, &row),
                      RV_OK);
     assert_int_equal(w->store->ops->load_steps(w->store, &arena, RV_COLUMNS_ALL, &id, 1, steps),

@@ -2,6 +2,7 @@
 #include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/time.h"
+#include "store/load.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,7 +74,7 @@ static bool key_there(struct world *w, struct rv_str name)
     struct rv_arena arena;
     struct rv_key_row row;
     rv_arena_init(&arena, 0);
-    assert_int_equal(w->store->ops->find_keys(w->store, &arena, &name, 1, &row), RV_OK);
+    assert_int_equal(rv_store_load_keys(w->store, &arena, &name, 1, &row), RV_OK);
     rv_arena_done(&arena);
     return row.task.value != 0;
 }

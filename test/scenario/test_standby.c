@@ -208,7 +208,7 @@ static void find_note(struct rv_store *store, struct rv_arena *arena,
                       const struct rv_workflow_row **ret_row)
 {
     int64_t now;
-    assert_int_equal(store->ops->begin(store, &now), RV_OK);
+    assert_int_equal(store->ops->begin(store, NULL, &now), RV_OK);
     assert_int_equal(store->ops->find_workflow(store, arena, RV_STR("shop"), RV_STR("note"),
                                                RV_STR("1.0.0"), ret_row),
                      RV_OK);
@@ -234,14 +234,14 @@ static void a_lost_workflow_is_not_run_in_the_place_of_another(void **state)
     assert_non_null(found);
 
     rv_store_memory_data_lose(w->data, 2);
-    assert_int_equal(other->ops->begin(other, &now), RV_ERR_WENT_BACK);
+    assert_int_equal(other->ops->begin(other, NULL, &now), RV_ERR_WENT_BACK);
     const struct rv_workflow_row *none;
     find_note(other, &arena, &none);
     assert_null(none);
     struct rv_workflow_row row = *found;
     row.source = rv_str_of(kept_source);
     struct rv_batch batch = {.workflows = &row, .workflows_count = 1, .number = 1};
-    assert_int_equal(other->ops->begin(other, &now), RV_OK);
+    assert_int_equal(other->ops->begin(other, NULL, &now), RV_OK);
     assert_int_equal(other->ops->commit(other, &batch), RV_OK);
     other->ops->close(other);
     rv_arena_done(&arena);

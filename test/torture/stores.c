@@ -2,6 +2,7 @@
  * a store that could not be opened can be opened the next time. */
 #include "../conformance/subject.h"
 #include "faults.h"
+#include "store/load.h"
 #include "store/sqlite/sqlite.h"
 #include "torture.h"
 
@@ -44,7 +45,7 @@ static uint64_t hash_of_store(struct subject *s)
 static enum rv_err batch_commit(struct subject *s, struct rv_batch *batch)
 {
     int64_t now;
-    enum rv_err err = s->ops->begin(s->store, &now);
+    enum rv_err err = s->ops->begin(s->store, NULL, &now);
     return err == RV_OK ? s->ops->commit(s->store, batch) : err;
 }
 
@@ -268,7 +269,7 @@ static enum rv_err ask_names(struct subject *s, struct asked *asked)
     struct rv_workflow_row workflows[10];
     size_t count = 0;
     asked_begin(asked);
-    enum rv_err err = s->ops->find_keys(s->store, &asked->arena, keys, 2, rows);
+    enum rv_err err = rv_store_load_keys(s->store, &asked->arena, keys, 2, rows);
     if (err == RV_OK)
         OUTSIDE(rv_buf_printf(&asked->dump, "%.*s %lld %lld\n", RV_STR_FMT(rows[0].body_hash),
                               (long long)rows[0].task.value, (long long)rows[1].task.value));
@@ -294,7 +295,7 @@ static enum rv_err ask_open(struct subject *s, struct asked *asked)
     size_t count;
     int64_t now, epoch, until;
     asked_begin(asked);
-    enum rv_err err = s->ops->begin(s->store, &now);
+    enum rv_err err = s->ops->begin(s->store, NULL, &now);
     if (err != RV_OK)
         return err;
     err = s->ops->scan_open(s->store, &asked->arena, (struct rv_task_id){0}, 10, tasks, &count);

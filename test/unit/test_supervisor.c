@@ -257,6 +257,20 @@ static void a_walk_of_which_a_piece_is_refused_goes_on_from_there(void **state)
     assert_false(e->supervisor.scan_first);
 }
 
+/* What was made since it began is known: a server that begins tasks all the time ends its walk. */
+static void a_walk_ends_before_what_was_made_since_it_began(void **state)
+{
+    struct election *e = *state;
+    e->supervisor.scan_rows_max = 1;
+    assert_int_equal(walk(e), 1);
+    e->supervisor.scan_until = (struct rv_task_id){3};
+    assert_int_equal(walk(e), 2);
+    assert_true(e->supervisor.scan_first);
+    assert_int_equal(walk(e), 0);
+    assert_false(e->supervisor.scan_first);
+    assert_int_equal(e->supervisor.rounds, 1);
+}
+
 int main(void)
 {
 #define ELECTION(name) cmocka_unit_test_setup_teardown(name, open_election, close_election)
@@ -270,6 +284,7 @@ int main(void)
         ELECTION(the_oldest_instant_that_counts_comes_first),
         ELECTION(instants_that_do_not_count_are_swept_out),
         ELECTION(a_walk_of_which_a_piece_is_refused_goes_on_from_there),
+        ELECTION(a_walk_ends_before_what_was_made_since_it_began),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -96,7 +96,7 @@ const struct rv_key_row *memory_key_find(const struct rv_store_memory_data *data
 /* ---- the store ---- */
 
 /* Shared data has a clock of its own, which goes on while processes come and go. */
-static int64_t clock_read(struct memory *store)
+int64_t memory_clock_read(struct memory *store)
 {
     struct rv_slew *slew = store->data->shared ? &store->data->slew : &store->slew;
     int64_t wall = store->clock.now(store->clock.self);
@@ -122,21 +122,6 @@ bool memory_deposed(const struct memory *store)
     return store->data->registry.instances[store->instance].boot != store->boot;
 }
 
-enum rv_err memory_begin(struct rv_store *base, int64_t *ret_now)
-{
-    struct memory *store = (struct memory *)base;
-    rv_assert(!store->in_transaction && store->instance != 0);
-    if (memory_deposed(store))
-        return RV_ERR_DEPOSED;
-    if (store->takeovers != store->data->takeovers) {
-        store->takeovers = store->data->takeovers;
-        return RV_ERR_WENT_BACK;
-    }
-    store->in_transaction = true;
-    *ret_now = clock_read(store);
-    return RV_OK;
-}
-
 bool memory_claims_end(struct memory *store)
 {
     bool any = false;
@@ -153,6 +138,24 @@ void memory_rollback(struct rv_store *base)
     rv_assert(store->in_transaction);
     store->in_transaction = false;
     (void)memory_claims_end(store);
+}
+
+enum rv_err memory_begin(struct rv_store *base, struct rv_wants *load, int64_t *ret_now)
+{
+    struct memory *store = (struct memory *)base;
+    rv_assert(!store->in_transaction && store->instance != 0);
+    if (memory_deposed(store))
+        return RV_ERR_DEPOSED;
+    if (store->takeovers != store->data->takeovers) {
+        store->takeovers = store->data->takeovers;
+        return RV_ERR_WENT_BACK;
+    }
+    store->in_transaction = true;
+    *ret_now = memory_clock_read(store);
+    enum rv_err err = load != NULL ? memory_load(base, load) : RV_OK;
+    if (err != RV_OK)
+        memory_rollback(base);
+    return err;
 }
 
 /* The next number whose row has been still for long, else the one that has been still the longest:
@@ -180,7 +183,7 @@ enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int64_t pid
     struct memory *store = (struct memory *)base;
     struct registry *registry = &store->data->registry;
     rv_assert(store->instance == 0 && !store->in_transaction);
-    int64_t now = clock_read(store);
+    int64_t now = memory_clock_read(store);
     uint8_t number = number_free(store->data, now);
     memory_keep(store->data, NULL, 0, registry->roles);
     *ret_enlistment = (struct rv_enlistment){.instance = number,
@@ -247,7 +250,7 @@ enum rv_err memory_claim_role(struct rv_store *base, struct rv_str name, int64_t
     struct memory *store = (struct memory *)base;
     struct registry *registry = &store->data->registry;
     rv_assert(store->instance != 0 && lease_ms >= 0 && lease_ms <= RV_DAY_MS);
-    int64_t now = store->in_transaction ? store->now : clock_read(store);
+    int64_t now = store->in_transaction ? store->now : memory_clock_read(store);
     size_t place = role_get(registry, name);
     struct claim *claim = &store->claims[place];
     const struct role *role = claim->made ? &claim->after : &registry->roles[place];

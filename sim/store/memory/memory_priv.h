@@ -162,6 +162,7 @@ const struct rv_alert *memory_alert_find(const struct rv_store_memory_data *data
                                          struct rv_str source);
 /* NULL: nobody ever had it. */
 const struct role *memory_role_find(const struct registry *registry, struct rv_str name);
+int64_t memory_clock_read(struct memory *store);
 /* The row of the store's number is that of another process. */
 bool memory_deposed(const struct memory *store);
 /* Forgets what the transaction has claimed; whether that was anything. */

@@ -2,6 +2,7 @@
 #include "sim/store/memory/memory_priv.h"
 
 #include "core/tags.h"
+#include "store/load.h"
 
 #include <string.h>
 
@@ -57,17 +58,26 @@ enum rv_err memory_load_steps(struct rv_store *base, struct rv_arena *arena,
     return err;
 }
 
-enum rv_err memory_find_keys(struct rv_store *base, struct rv_arena *arena,
-                             const struct rv_str *keys, size_t count, struct rv_key_row *ret_rows)
+static enum rv_err keys_load(const struct rv_store_memory_data *data, struct rv_wants *load)
 {
     enum rv_err err = RV_OK;
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
-        const struct rv_key_row *row = memory_key_find(data_of(base), keys[i]);
-        struct rv_key_row free_key = {.key = keys[i]};
-        err = rv_row_read(&rv_row_key, RV_COLUMNS_ALL, arena, row != NULL ? row : &free_key,
-                          &ret_rows[i]);
+    load->key_rows = RV_NEW_ARRAY(load->arena, struct rv_key_row, load->keys_count + 1);
+    if (load->key_rows == NULL)
+        return load->arena->refused;
+    for (size_t i = 0; err == RV_OK && i < load->keys_count; i++) {
+        const struct rv_key_row *row = memory_key_find(data, load->keys[i]);
+        struct rv_key_row free_key = {.key = load->keys[i]};
+        err = rv_row_read(&rv_row_key, RV_COLUMNS_ALL, load->arena, row != NULL ? row : &free_key,
+                          &load->key_rows[i]);
     }
     return err;
+}
+
+enum rv_err memory_load(struct rv_store *base, struct rv_wants *load)
+{
+    load->now = memory_clock_read((struct memory *)base);
+    RV_TRY(rv_store_load_tasks_whole(base, load));
+    return load->keys_count > 0 ? keys_load(data_of(base), load) : RV_OK;
 }
 
 enum rv_err memory_load_workflow(struct rv_store *base, struct rv_arena *arena, int64_t id,

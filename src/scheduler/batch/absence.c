@@ -23,6 +23,11 @@ static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until, int
     s->absences[s->absences_count++] = (struct absence){from, until, gone_from};
 }
 
+bool absence_between(const struct rv_scheduler *s, int64_t from, int64_t until)
+{
+    return until - from > s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+}
+
 static void absence_log(struct rv_scheduler *s, int64_t ms)
 {
     log_event_number(s, RV_LOG_WARNING, "absence", "ms", ms);
@@ -33,7 +38,7 @@ int64_t absence_note(struct rv_scheduler *s)
     int64_t now = s->batch.now;
     int64_t gone = now - s->last_now;
     int64_t first_gone = 0;
-    bool late = gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+    bool late = absence_between(s, s->last_now, now);
     /* What came due before this process first looked, no process has looked at: one that had been
      * there would have decided it. The last one may have lived for a moment only. */
     if (!s->looked || late)
@@ -57,8 +62,7 @@ int64_t absence_note(struct rv_scheduler *s)
  * last look before the first refusal until the next write. Reads alone tell nothing. */
 bool absence_lasts(const struct rv_scheduler *s)
 {
-    int64_t gone = s->batch.now - s->unwritable_from;
-    return s->full || (s->unwritable && gone > s->options.scan_interval_ms + ABSENCE_SLACK_MS);
+    return s->full || (s->unwritable && absence_between(s, s->unwritable_from, s->batch.now));
 }
 
 void absence_refusal_note(struct rv_scheduler *s, enum rv_err err)

@@ -16,6 +16,7 @@
 struct pending;
 struct rv_arena;
 struct rv_delivery_queue_pick;
+struct rv_key_row;
 struct rv_buf;
 struct rv_notice;
 struct rv_scheduler;
@@ -26,9 +27,11 @@ struct work;
 struct batch {
     uint64_t turn; /* counts the batches of this process */
     int64_t now;
-    int64_t mono_now;
-    int64_t heard_until; /* monotonic: replies and renewals that arrived before are decided ... */
-    int64_t ends_until;  /* ... the same by the store's clock: what ends by then has ended */
+    int64_t expected_now; /* before it has begun: by the clock of the batch before */
+    int64_t mono_now;     /* monotonic: the store's clock showed `now` then at the earliest, */
+    int64_t mono_last;    /* ... and then at the latest */
+    int64_t heard_until;  /* monotonic: replies and renewals that arrived before are decided ... */
+    int64_t ends_until;   /* ... the same by the store's clock: what ends by then has ended */
     struct rv_arena *arena;
     struct work *works;        /* every task that the batch touches */
     struct rv_map works_by_id; /* id -> struct work * */
@@ -37,7 +40,8 @@ struct batch {
     struct pending_list behind; /* large calls whose turn is a later batch's */
     struct rv_map left;         /* (token, step number): when a reply or renewal came that waits */
     struct rv_map by_serial;    /* calls of the batch, once one of them may have left */
-    struct rv_task_id *due;     /* taken from the supervisor's heap */
+    const struct rv_key_row *key_rows; /* that the calls have named; NULL: not looked up */
+    struct rv_task_id *due;            /* taken from the supervisor's heap */
     size_t due_count;
     struct rv_workflow_row *publishes;
     size_t publishes_count;

@@ -32,12 +32,19 @@ void share_enter(struct rv_scheduler *s, enum share share)
     s->batch.share = share;
 }
 
-bool share_used(const struct rv_scheduler *s)
+size_t share_left(const struct rv_scheduler *s)
 {
     size_t bytes = s->batch.shares[s->batch.share] + s->arena.bytes_taken - s->batch.share_from;
     size_t most = SHARE_PARTS * s->options.batch_bytes_max;
     most = (most > SHARE_BYTES_MIN ? most : SHARE_BYTES_MIN) >> s->shortage.halvings;
-    return s->batch.share != SHARE_NONE && bytes >= most;
+    if (s->batch.share == SHARE_NONE)
+        return most;
+    return bytes < most ? most - bytes : 0;
+}
+
+bool share_used(const struct rv_scheduler *s)
+{
+    return s->batch.share != SHARE_NONE && share_left(s) == 0;
 }
 
 bool share_lets(struct rv_scheduler *s, const struct pending *p, struct rv_task_id task)
@@ -49,8 +56,13 @@ bool share_lets(struct rv_scheduler *s, const struct pending *p, struct rv_task_
 size_t share_piece(const struct rv_scheduler *s)
 {
     rv_assert(s->shortage.halvings <= HALVINGS_MAX);
-    size_t piece = RV_PIECE_TASKS >> s->shortage.halvings;
+    size_t piece = PIECE_TASKS >> s->shortage.halvings;
     return piece > 0 ? piece : 1;
+}
+
+size_t share_load(const struct rv_scheduler *s)
+{
+    return s->shortage.halvings > 0 ? share_piece(s) : LOAD_TASKS;
 }
 
 void shortage_of(struct rv_scheduler *s, struct rv_task_id task)

@@ -15,7 +15,8 @@ struct pending;
 /* Parts of a batch. Each one loads rows and decides on them within a share of the batch's memory of
  * its own, so that none of them waits for the others for ever (bound.c). */
 enum share {
-    SHARE_NONE, /* whatever is bounded elsewhere */
+    SHARE_NONE,  /* whatever is bounded elsewhere */
+    SHARE_AHEAD, /* what is loaded as the batch begins */
     SHARE_MISSED,
     SHARE_SCAN,
     SHARE_SMALL, /* calls */
@@ -45,9 +46,14 @@ size_t batch_bound(struct rv_scheduler *s);
 void share_enter(struct rv_scheduler *s, enum share share);
 /* It has used its share: the rest is for later batches. */
 bool share_used(const struct rv_scheduler *s);
-/* So many tasks are loaded at once: a share is exceeded by no more than these take. */
-enum { RV_PIECE_TASKS = 8 };
+/* The bytes of it that are left; from the outside of a share, those of one. */
+size_t share_left(const struct rv_scheduler *s);
+/* So many tasks, at most, are loaded and decided before the share is looked at again. */
+enum { PIECE_TASKS = 8 };
 size_t share_piece(const struct rv_scheduler *s);
+/* So many, at most, one load asks for. */
+enum { LOAD_TASKS = 256 };
+size_t share_load(const struct rv_scheduler *s);
 /* May the task be loaded for the call in this batch? One that is there already takes no more. */
 bool share_lets(struct rv_scheduler *s, const struct pending *p, struct rv_task_id task);
 /* There was no memory for the rows of the task, or for a decision on them. */

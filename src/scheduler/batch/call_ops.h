@@ -44,7 +44,11 @@ struct call_ops {
     void (*unpark)(struct rv_scheduler *s, struct pending *p);
     /* How many commands it brings; NULL: one. What is to be loaded for them: the number of ids. */
     size_t (*commands)(const struct rv_call *call);
-    size_t (*wants)(const struct pending *p, struct rv_step_id *ids, size_t room);
+    size_t (*wants)(const struct rv_scheduler *s, const struct pending *p, struct rv_step_id *ids,
+                    size_t room);
+    /* The keys that are to be looked up for it: their number. */
+    size_t (*keys)(const struct rv_scheduler *s, const struct pending *p, struct rv_str *keys,
+                   size_t room);
     /* It is not decided in this batch, and notes which attempts it is about. */
     void (*leave)(struct rv_scheduler *s, const struct rv_call *call);
     /* A call that changes something: whether some of that is still to be decided; NULL: all is. */

@@ -4,6 +4,7 @@
  * now, or turns out not to have taken it: only that piece is decided again. */
 #include "scheduler/batch/commit.h"
 
+#include "base/array.h"
 #include "base/assert.h"
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/parking.h"
@@ -56,6 +57,7 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
     *change = (struct rv_change){
         .task = work->task,
         .revision_before = work->revision_before,
+        .at = work->now,
         .state_before = work->state_before,
         .epoch = work->epoch,
         .key = work->key,
@@ -98,6 +100,38 @@ static enum rv_err works_check(struct rv_scheduler *s)
     return RV_OK;
 }
 
+/* Where others write, rows of one task that were loaded one after the other may be of two instants,
+ * and look damaged, or as if a call was late. A change is guarded by the task's revision. What
+ * changes nothing stands only if the task is still as it was when the first of its rows was
+ * loaded. */
+static enum rv_err works_verify(struct rv_scheduler *s)
+{
+    size_t count = 0, room = 0;
+    struct rv_task_id *ids = NULL;
+    for (struct work *w = s->batch.works; s->enlistment.shared && w != NULL; w = w->next) {
+        if (!w->torn || w->changed || w->dropped || w->task == NULL)
+            continue;
+        if (!RV_ARRAY_ROOM_ON(s->batch.arena, ids, count, room))
+            return RV_ERR_MEMORY;
+        ids[count++] = w->id;
+    }
+    if (count == 0)
+        return RV_OK;
+    const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, count);
+    if (tasks == NULL)
+        return RV_ERR_MEMORY;
+    RV_TRY(
+        s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_PLAIN, ids, count, tasks));
+    for (size_t i = 0; i < count; i++) {
+        struct work *work = work_find(s, ids[i]);
+        rv_assert(work != NULL);
+        bool same = tasks[i] != NULL && tasks[i]->revision == work->revision_before;
+        work->dropped = !same;
+        work->outcome = same ? RV_OK : RV_ERR_CONFLICT;
+    }
+    return RV_OK;
+}
+
 /* Nobody may be answered: what is in the store is known only after the next start. DEPOSED as a
  * whole: another process has this instance's number. */
 static bool ends_the_process(enum rv_err err)
@@ -113,10 +147,30 @@ static bool passing(enum rv_err err)
     return family == RV_FAMILY_RETRY || family == RV_FAMILY_RELOAD;
 }
 
-enum rv_err commit_transaction_begin(struct rv_scheduler *s, int64_t *ret_now)
+enum rv_err commit_transaction_begin(struct rv_scheduler *s, struct rv_wants *wants,
+                                     int64_t *ret_now)
 {
-    enum rv_err err = s->store->ops->begin(s->store, ret_now);
+    enum rv_err err = s->store->ops->begin(s->store, wants, ret_now);
     s->history_lost = s->history_lost || err == RV_ERR_WENT_BACK;
+    return err;
+}
+
+static int64_t mono_read(const struct rv_scheduler *s)
+{
+    const struct rv_scheduler_options *options = &s->options;
+    return options->mono.now != NULL ? options->mono.now(options->mono.self) : s->batch.mono_now;
+}
+
+/* The store may take its time, and has read its clock somewhere in between. */
+enum rv_err commit_first_begin(struct rv_scheduler *s, struct rv_wants *wants)
+{
+    int64_t before = mono_read(s);
+    enum rv_err err = commit_transaction_begin(s, wants, &s->batch.now);
+    int64_t after = mono_read(s);
+    s->batch.mono_now = s->batch.mono_last = after;
+    if (err == RV_OK)
+        rv_clock_tie_look(&s->clock_tie, s->batch.now, before, after, &s->batch.mono_now,
+                          &s->batch.mono_last);
     return err;
 }
 
@@ -170,7 +224,7 @@ static enum rv_err commit_piece(struct rv_scheduler *s, struct rv_change *change
     int64_t now;
     if (count == 0)
         return RV_OK;
-    enum rv_err err = commit_transaction_begin(s, &now);
+    enum rv_err err = commit_transaction_begin(s, NULL, &now);
     if (err == RV_OK)
         err = commit_once(s, changes, count, false);
     if (err == RV_OK || ends_the_process(err))
@@ -197,7 +251,7 @@ static enum rv_err commit_taskless(struct rv_scheduler *s)
     int64_t now;
     if (taskless_count(s) == 0)
         return RV_OK;
-    enum rv_err err = commit_transaction_begin(s, &now);
+    enum rv_err err = commit_transaction_begin(s, NULL, &now);
     if (err == RV_OK)
         err = commit_once(s, NULL, 0, true);
     if (ends_the_process(err))
@@ -225,7 +279,7 @@ static enum rv_err commit_all(struct rv_scheduler *s, struct rv_change *changes,
 
 /* What is learned from the change that escalates, as from any other. */
 static struct work *escalated_of(struct rv_scheduler *s, const struct work *work,
-                                 const struct rv_task *before, struct rv_plan *plan)
+                                 const struct rv_task *before, int64_t now, struct rv_plan *plan)
 {
     struct work *escalated = RV_NEW(s->batch.arena, struct work);
     if (escalated != NULL)
@@ -233,6 +287,7 @@ static struct work *escalated_of(struct rv_scheduler *s, const struct work *work
                                    .task = &plan->task,
                                    .stored = before,
                                    .revision_before = before->revision,
+                                   .now = now,
                                    .state_before = before->state,
                                    .was_open = rv_task_state_open(before->state),
                                    .changed = true,
@@ -250,7 +305,7 @@ static enum rv_err offender_escalate(struct rv_scheduler *s, struct work *work)
     int64_t now;
     rv_assert(work->dropped);
     rv_assert(work->escalated == NULL);
-    enum rv_err err = commit_transaction_begin(s, &now);
+    enum rv_err err = commit_transaction_begin(s, NULL, &now);
     if (err != RV_OK)
         return err;
     const struct rv_task *before;
@@ -265,8 +320,7 @@ static enum rv_err offender_escalate(struct rv_scheduler *s, struct work *work)
     }
     if (work->broken)
         s->damaged_at = s->batch.now;
-    struct rv_command escalate = {
-        .kind = RV_COMMAND_ESCALATE, .now = s->batch.now, .arrived_at = s->batch.now};
+    struct rv_command escalate = {.kind = RV_COMMAND_ESCALATE, .now = now, .arrived_at = now};
     escalate.u.escalate.alert = work->broken ? RV_ALERT_UNREADABLE : RV_ALERT_OFFENDER;
     escalate.u.escalate.message =
         work->broken
@@ -285,13 +339,14 @@ static enum rv_err offender_escalate(struct rv_scheduler *s, struct work *work)
     plan->alerts[0].id = rv_id_make(&s->ids, s->batch.now).value;
     struct rv_change change = {.task = &plan->task,
                                .revision_before = before->revision,
+                               .at = now,
                                .state_before = before->state,
                                .alerts = plan->alerts,
                                .alerts_count = plan->alerts_count,
                                .alerts_to = state_alerts_to(s),
                                .messages = plan->messages,
                                .messages_count = plan->messages_count};
-    struct work *escalated = escalated_of(s, work, before, plan);
+    struct work *escalated = escalated_of(s, work, before, now, plan);
     err = escalated != NULL ? delivery_of(s, escalated, &change.delivery) : RV_ERR_MEMORY;
     if (err != RV_OK) {
         s->store->ops->rollback(s->store);
@@ -362,6 +417,8 @@ static enum rv_err changes_commit(struct rv_scheduler *s, struct rv_change *chan
 enum rv_err batch_commit(struct rv_scheduler *s)
 {
     enum rv_err err = works_check(s);
+    if (err == RV_OK)
+        err = works_verify(s);
     size_t count = changes_count(s);
     struct rv_change *changes = RV_NEW_ARRAY(s->batch.arena, struct rv_change, count + 1);
     if (err == RV_OK && changes == NULL)

@@ -8,9 +8,13 @@
 #include <stdint.h>
 
 struct rv_scheduler;
+struct rv_wants;
 
 /* The store's begin; what it says of lost history is kept for the next batch. */
-RV_CHECK enum rv_err commit_transaction_begin(struct rv_scheduler *s, int64_t *ret_now);
+/* The batch's first: its instant, by both clocks. */
+RV_CHECK enum rv_err commit_first_begin(struct rv_scheduler *s, struct rv_wants *wants);
+RV_CHECK enum rv_err commit_transaction_begin(struct rv_scheduler *s, struct rv_wants *wants,
+                                              int64_t *ret_now);
 RV_CHECK enum rv_err batch_commit(struct rv_scheduler *s);
 /* Nothing has to be written; nothing but alerts of the server's own. */
 bool batch_only_reads(const struct rv_scheduler *s);

@@ -54,6 +54,6 @@ bool left_has(const struct rv_scheduler *s, uint64_t token, uint32_t step)
 void left_ends_know(struct rv_scheduler *s)
 {
     left_replies_note(s);
-    int64_t age = s->batch.mono_now - s->batch.heard_until;
+    int64_t age = s->batch.mono_last - s->batch.heard_until;
     s->batch.ends_until = age > 0 ? s->batch.now - age : s->batch.now;
 }

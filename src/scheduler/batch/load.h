@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 struct asker;
+struct rv_wants;
 struct rv_scheduler;
 struct work;
 struct workflow_entry;
@@ -41,8 +42,14 @@ RV_CHECK enum rv_err work_view(struct rv_scheduler *s, const struct work *work, 
 void work_offer(struct rv_scheduler *s, struct work *work);
 /* The work's change was not committed: the caches learn its steps as they were loaded. */
 void work_withdraw(struct rv_scheduler *s, const struct work *work);
-/* Loads tasks (and steps) that the batch will ask for, a few in one go, until the share of the part
- * that is under way is used: the first one always, if `count` is not 0. */
+/* The tasks of these steps that the batch does not have yet, for a load; `ret_ids` has room for
+ * `count`. Gives their number. */
+size_t work_load_name(const struct rv_scheduler *s, const struct rv_step_id *ids, size_t count,
+                      struct rv_task_id *ret_ids);
+/* What was loaded becomes part of the batch. */
+RV_CHECK enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_wants *load);
+/* Loads tasks that the batch will ask for, many in one go, until the share of the part that is
+ * under way is used: the first one always, if `count` is not 0. */
 RV_CHECK enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids,
                                    size_t count);
 

@@ -56,6 +56,9 @@ struct pending {
     bool parked;
     bool admitted;            /* its boot, confirmations and repeats were looked at */
     uint64_t ends_from;       /* the batch in which the first end was asked for; 0: none was */
+    uint64_t keys_in;         /* the batch that has looked up its keys with all others, */
+    size_t keys_from;         /* ... from this one on, */
+    size_t keys_count;        /* ... so many */
     bool large;               /* may wait for the next batch */
     bool bounded;             /* some of it does */
     bool left;                /* its caller has left: it takes nothing and does not wait */

@@ -70,7 +70,7 @@ static enum rv_err rows_load(struct rv_scheduler *s, struct evaluation *e)
     rv_assert(e->state == EVALUATION_QUEUED);
     struct rv_arena *arena = s->batch.arena;
     s->batch.arena = &e->arena;
-    e->work = (struct work){.id = e->task};
+    e->work = (struct work){.id = e->task, .now = s->batch.now};
     enum rv_err err = e->command.kind == RV_COMMAND_SUBMIT
                           ? workflow_by_id(&s->workflows, e->debtor->workflow, &e->work.workflow)
                           : work_read(s, &e->work);
@@ -137,8 +137,8 @@ static enum rv_err place_take(struct rv_scheduler *s, struct evaluation *e)
     rv_assert(e->state == EVALUATION_QUEUED);
     rv_assert(s->evaluations.placed_count < PLACES_MAX);
     rv_arena_init(&e->arena, 0);
-    e->command.now = s->batch.now;
     enum rv_err err = rows_load(s, e);
+    e->command.now = e->work.now;
     if (err == RV_OK)
         err = view_ready(s, e);
     if (err != RV_OK) {

@@ -3,6 +3,7 @@
 #define RV_SCHEDULER_BATCH_STATE_H
 
 #include "base/arena.h"
+#include "base/clock_tie.h"
 #include "base/err.h"
 #include "base/heap.h"
 #include "base/id.h"
@@ -54,17 +55,18 @@ struct rv_scheduler {
     struct rv_arena arena; /* of the batch */
     struct batch batch;
     int64_t batch_number;
-    int64_t last_now;        /* the store's clock at the last look */
-    bool looked;             /* this process has looked at it */
-    int64_t first_now;       /* ... for the first time */
-    int64_t moved_mono;      /* when it was seen to move, by the monotonic clock */
-    int64_t wall_ahead_ms;   /* of the store's clock, when a jump of it was noted last */
-    bool clock_alert;        /* nobody was called for it yet, */
-    int64_t clock_alert_at;  /* nor shall be before, by the monotonic clock */
-    bool full;               /* the newest write found the disk full */
-    bool unwritable;         /* ... or was refused for another reason that passes, or lost */
-    int64_t unwritable_from; /* the last look before that */
-    int64_t damaged_at;      /* when damaged data was met last; 0: never */
+    int64_t last_now;              /* the store's clock at the last look */
+    bool looked;                   /* this process has looked at it */
+    int64_t first_now;             /* ... for the first time */
+    int64_t moved_mono;            /* when it was seen to move, by the monotonic clock */
+    struct rv_clock_tie clock_tie; /* between the two */
+    int64_t wall_ahead_ms;         /* of the store's clock, when a jump of it was noted last */
+    bool clock_alert;              /* nobody was called for it yet, */
+    int64_t clock_alert_at;        /* nor shall be before, by the monotonic clock */
+    bool full;                     /* the newest write found the disk full */
+    bool unwritable;               /* ... or was refused for another reason that passes, or lost */
+    int64_t unwritable_from;       /* the last look before that */
+    int64_t damaged_at;            /* when damaged data was met last; 0: never */
     struct place place;
     struct shortage shortage;
     bool history_lost; /* the store does not have any more what was committed */

@@ -22,8 +22,8 @@ static bool end_unknown(const struct rv_scheduler *s, const struct work *work)
         bool its = rv_attempt_state_live(step->attempt_state);
         live = live || its;
         due = due || (its && left_has(s, step->token, step->number)) ||
-              (step->wake_at <= s->batch.now && step->wake_at > s->batch.ends_until) ||
-              (step->deadline <= s->batch.now && step->deadline > s->batch.ends_until);
+              (step->wake_at <= work->now && step->wake_at > s->batch.ends_until) ||
+              (step->deadline <= work->now && step->deadline > s->batch.ends_until);
     }
     return live && due;
 }
@@ -36,16 +36,16 @@ static bool is_silent(const struct rv_scheduler *s, const struct work *work,
 {
     const struct held *held = held_find(&s->agents, (struct rv_step_id){work->id, step->number});
     const struct agent_instance *instance = held != NULL ? held->instance : NULL;
-    return step->attempt_state == RV_ATTEMPT_OPEN && step->wake_at <= s->batch.now &&
+    return step->attempt_state == RV_ATTEMPT_OPEN && step->wake_at <= work->now &&
            step->lease_until >= step->complete_by && instance != NULL && instance->seen_at != 0 &&
            instance->seen_at <= step->attempt_at && instance->parked_count == 0;
 }
 
 /* A step that nobody has taken for long, but the server was not there for all of that. */
-static void wake_tell_call(const struct rv_scheduler *s, const struct rv_step *step,
-                           struct rv_command *command)
+static void wake_tell_call(const struct rv_scheduler *s, const struct work *work,
+                           const struct rv_step *step, struct rv_command *command)
 {
-    if (step->state != RV_STEP_PENDING || step->wake_at == 0 || step->wake_at > s->batch.now)
+    if (step->state != RV_STEP_PENDING || step->wake_at == 0 || step->wake_at > work->now)
         return;
     int64_t from = absence_since(s, step->waits_since, step->wake_at);
     int64_t at = from != 0 ? rv_time_add(from, RV_NO_AGENT_ALERT_MS) : 0;
@@ -59,15 +59,15 @@ static void wake_tell(struct rv_scheduler *s, const struct work *work, const str
 {
     if (is_silent(s, work, step))
         command->u.wake.silent = step->number;
-    if (rv_attempt_state_live(step->attempt_state) && step->wake_at <= s->batch.now &&
+    if (rv_attempt_state_live(step->attempt_state) && step->wake_at <= work->now &&
         absence_covers(s, step->wake_at)) {
         command->u.wake.excused = true;
         command->u.wake.spread_ms = step->lease_ms;
     }
     /* A step that has ended, and was loaded for a late reply, has no timeout any more. */
-    if (rv_step_state_open(step->state) && step->deadline != 0 && step->deadline <= s->batch.now)
+    if (rv_step_state_open(step->state) && step->deadline != 0 && step->deadline <= work->now)
         command->u.wake.absent_from = absence_uncounted(s, step->deadline);
-    wake_tell_call(s, step, command);
+    wake_tell_call(s, work, step, command);
     const struct agent_kind *kind = step->state == RV_STEP_PENDING && step->agent.at != NULL
                                         ? agents_kind_find(&s->agents, step->agent)
                                         : NULL;
@@ -84,7 +84,10 @@ bool wake_know(struct rv_scheduler *s, struct work *work, struct rv_command *com
 {
     rv_assert(work->task != NULL);
     rv_assert(s->batch.ends_until <= s->batch.now);
+    rv_assert(work->now != 0);
     work->waits_to_end = end_unknown(s, work);
+    if (absence_between(s, s->batch.now, work->now))
+        return false; /* the next batch knows of it */
     command->u.wake.silent = 0;
     command->u.wake.excused = false;
     command->u.wake.spread_ms = 0;

@@ -126,34 +126,9 @@ enum rv_err work_new(struct rv_scheduler *s, struct rv_task_id id, struct workfl
         RV_TRY(work_add(s, id, ret_work));
     rv_assert((*ret_work)->task == NULL);
     (*ret_work)->workflow = workflow;
+    (*ret_work)->now = s->batch.now;
     (*ret_work)->too_large = false;
     return RV_OK;
-}
-
-/* The open steps of the works from `works` up to `end`, in one load. */
-static enum rv_err prefetch_open(struct rv_scheduler *s, struct work *works, const struct work *end)
-{
-    size_t count = 0, room = 0;
-    struct rv_step_id *ids = NULL;
-    for (struct work *w = works; w != end; w = w->next) {
-        w->too_large = shortage_parks(s, w->id);
-        for (uint32_t i = 0; !w->too_large && w->task != NULL && i < w->task->open_count; i++) {
-            if (!RV_ARRAY_ROOM_ON(s->batch.arena, ids, count, room))
-                return RV_ERR_MEMORY;
-            ids[count++] = (struct rv_step_id){w->id, w->task->open[i]};
-        }
-    }
-    if (count == 0)
-        return RV_OK;
-    const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, count);
-    if (rows == NULL)
-        return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, ids,
-                                                count, rows);
-    for (size_t i = 0; err == RV_OK && i < count; i++)
-        if (rows[i] != NULL)
-            err = work_step_add(s, work_find(s, ids[i].task), rows[i]);
-    return err;
 }
 
 enum rv_err work_view(struct rv_scheduler *s, const struct work *work, uint32_t step,
@@ -202,6 +177,7 @@ enum rv_err work_step_load(struct rv_scheduler *s, struct work *work, uint32_t n
         return RV_ERR_NOT_FOUND;
     struct rv_step_id id = {work->id, number};
     const struct rv_step *row;
+    work->torn = true;
     enum rv_err err = s->store->ops->load_steps(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1,
                                                 &row);
     if (err != RV_OK)
@@ -240,6 +216,7 @@ static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
     const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *, count);
     if (ids == NULL || rows == NULL)
         return RV_ERR_MEMORY;
+    work->torn = true;
     ids[0] = (struct rv_step_id){work->id, plan->wanted};
     for (size_t i = 1; i < count; i++)
         ids[i] = (struct rv_step_id){work->id, plan->more[i - 1]};
@@ -254,31 +231,31 @@ static enum rv_err work_steps_load(struct rv_scheduler *s, struct work *work,
     return err == RV_OK ? work_check(s, work) : err;
 }
 
-/* Tasks that the batch does not have yet. */
-static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_task_id *wanted,
-                                  size_t count)
+/* The task as it was loaded. One for which there is no memory with its steps has none of them. */
+static enum rv_err work_take(struct rv_scheduler *s, struct work *work,
+                             const struct rv_loaded *loaded, int64_t now)
 {
-    rv_assert(count > 0);
-    rv_assert(count <= RV_PIECE_TASKS);
-    struct work *end = s->batch.works;
-    const struct rv_task **tasks = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, count);
-    if (tasks == NULL)
-        return RV_ERR_MEMORY;
-    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, wanted,
-                                                count, tasks);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
-        struct work *work;
-        err = work_add(s, wanted[i], &work);
-        if (err == RV_OK)
-            err = work_attach(s, work, tasks[i]);
-    }
-    if (err != RV_OK)
-        return err;
-    err = prefetch_open(s, s->batch.works, end);
-    for (struct work *w = s->batch.works; err == RV_OK && w != end; w = w->next)
-        err = work_check(s, w);
-    return err;
+    work->now = now > s->batch.now ? now : s->batch.now;
+    RV_TRY(work_attach(s, work, loaded->task));
+    for (size_t i = 0; i < loaded->steps_count; i++)
+        RV_TRY(work_step_add(s, work, loaded->steps[i]));
+    return work_check(s, work);
 }
+
+static enum rv_err work_take_bare(struct rv_scheduler *s, struct rv_task_id id)
+{
+    struct work *work;
+    struct rv_loaded bare = {.steps_count = 0};
+    struct rv_wants clock = {.arena = s->batch.arena};
+    RV_TRY(s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1, &bare.task));
+    RV_TRY(s->store->ops->load(s->store, &clock));
+    RV_TRY(work_add(s, id, &work));
+    work->too_large = true;
+    return work_take(s, work, &bare, clock.now);
+}
+
+/* A task that a batch names twice it mostly names twice in a row. */
+enum { NEAR = 8 };
 
 static bool is_among(struct rv_task_id id, const struct rv_task_id *ids, size_t count)
 {
@@ -288,26 +265,68 @@ static bool is_among(struct rv_task_id id, const struct rv_task_id *ids, size_t 
     return false;
 }
 
+size_t work_load_name(const struct rv_scheduler *s, const struct rv_step_id *ids, size_t count,
+                      struct rv_task_id *ret_ids)
+{
+    size_t fresh = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct rv_task_id id = ids[i].task;
+        size_t near = fresh < NEAR ? fresh : NEAR;
+        if (id.value != 0 && work_find(s, id) == NULL && !shortage_parks(s, id) &&
+            !is_among(id, ret_ids + fresh - near, near))
+            ret_ids[fresh++] = id;
+    }
+    rv_assert(fresh <= count);
+    return fresh;
+}
+
+enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_wants *load)
+{
+    rv_assert(load->tasks_count <= load->count);
+    for (size_t i = 0; i < load->tasks_count; i++) {
+        struct work *work = work_find(s, load->ids[i]);
+        if (work != NULL)
+            continue;
+        RV_TRY(work_add(s, load->ids[i], &work));
+        RV_TRY(work_take(s, work, &load->tasks[i], load->now));
+    }
+    return RV_OK;
+}
+
+/* One load, of as much as the share has room for. */
+static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_step_id *ids,
+                                  size_t count, struct rv_wants *load)
+{
+    struct rv_task_id *fresh = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, count + 1);
+    *load = (struct rv_wants){.arena = s->batch.arena, .ids = fresh, .bytes_max = share_left(s)};
+    if (fresh == NULL)
+        return RV_ERR_MEMORY;
+    load->count = work_load_name(s, ids, count, fresh);
+    if (load->count == 0)
+        return RV_OK;
+    enum rv_err err = s->store->ops->load(s->store, load);
+    if (err == RV_OK)
+        err = work_load_take(s, load);
+    if (err == RV_ERR_MEMORY && load->count == 1)
+        shortage_of(s, fresh[0]);
+    return err;
+}
+
 enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
 {
-    struct rv_task_id *wanted = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, share_piece(s));
-    enum rv_err err = wanted != NULL ? RV_OK : RV_ERR_MEMORY;
-    size_t fresh = 0;
-    bool first = true;
-    for (size_t i = 0; err == RV_OK && i < count && (first || !share_used(s)); i++) {
-        struct rv_task_id id = ids[i].task;
-        if (id.value != 0 && work_find(s, id) == NULL && !is_among(id, wanted, fresh))
-            wanted[fresh++] = id;
-        rv_assert(fresh <= share_piece(s));
-        if (fresh == 0 || (fresh < share_piece(s) && i + 1 < count))
-            continue;
-        err = prefetch_piece(s, wanted, fresh);
-        if (err == RV_ERR_MEMORY && fresh == 1)
-            shortage_of(s, wanted[0]);
-        fresh = 0;
-        first = false;
+    size_t piece = share_load(s);
+    for (size_t i = 0; i < count && (i == 0 || !share_used(s)); i += piece) {
+        struct rv_wants load;
+        size_t its = count - i < piece ? count - i : piece;
+        for (size_t k = i; k < i + its; k++)
+            if (ids[k].task.value != 0 && shortage_parks(s, ids[k].task) &&
+                work_find(s, ids[k].task) == NULL)
+                RV_TRY(work_take_bare(s, ids[k].task));
+        RV_TRY(prefetch_piece(s, ids + i, its, &load));
+        if (load.tasks_count < load.count)
+            break;
     }
-    return err;
+    return RV_OK;
 }
 
 static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,
@@ -358,7 +377,7 @@ static enum rv_err adopt_history(struct rv_scheduler *s, struct work *work,
     struct rv_history_row *line = &work->history[work->history_count++];
     *line = *row;
     line->number = last.number + 1;
-    line->at = s->batch.now; /* the decision may be older */
+    line->at = work->now; /* the decision may be older */
     return RV_OK;
 }
 
@@ -395,7 +414,7 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
     *task = plan->task;
     task->revision = work->revision_before + 1; /* however many commands the batch decides */
     if (task->ended_at != 0 && (work->task == NULL || work->task->ended_at == 0))
-        task->ended_at = s->batch.now; /* from then on it is kept; the decision may be older */
+        task->ended_at = work->now; /* from then on it is kept; the decision may be older */
     enum rv_err err = RV_OK;
     for (size_t i = 0; err == RV_OK && i < plan->steps_count; i++)
         err = adopt_step(s, work, &plan->steps[i]);
@@ -448,6 +467,7 @@ static enum rv_err work_attempt_seek(struct rv_scheduler *s, struct work *work,
     if (row == NULL)
         return RV_ERR_MEMORY;
     bool found = false;
+    work->torn = true;
     enum rv_err err = s->store->ops->find_attempt(s->store, s->batch.arena,
                                                   (struct rv_step_id){work->id, command->step},
                                                   command->token, row, &found);
@@ -466,6 +486,7 @@ static enum rv_err work_late_load(struct rv_scheduler *s, struct work *work, uin
     if (rows == NULL)
         return RV_ERR_MEMORY;
     size_t count = 0;
+    work->torn = true;
     enum rv_err err = s->store->ops->list_late_replies(s->store, s->batch.arena, RV_COLUMNS_ALL,
                                                        (struct rv_step_id){work->id, step}, attempt,
                                                        0, RV_LATE_REPLIES_MAX, rows, &count);
@@ -485,7 +506,7 @@ static enum rv_err work_escalate(struct rv_scheduler *s, struct work *work, uint
                                  enum rv_verdict verdict)
 {
     struct rv_command escalate = {
-        .kind = RV_COMMAND_ESCALATE, .seed = seed, .now = s->batch.now, .arrived_at = s->batch.now};
+        .kind = RV_COMMAND_ESCALATE, .seed = seed, .now = work->now, .arrived_at = work->now};
     escalate.u.escalate.alert = RV_ALERT_UNREADABLE;
     escalate.u.escalate.message =
         work->too_large ? RV_STR("the task's steps need more memory than the server has: give the "
@@ -509,16 +530,11 @@ static enum rv_err work_escalate(struct rv_scheduler *s, struct work *work, uint
 
 enum rv_err work_read(struct rv_scheduler *s, struct work *work)
 {
-    const struct rv_task *task;
-    enum rv_err err = s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &work->id,
-                                                1, &task);
-    if (err == RV_OK)
-        err = work_attach(s, work, task);
-    for (uint32_t i = 0; err == RV_OK && task != NULL && i < task->open_count; i++) {
-        err = work_step_load(s, work, task->open[i]);
-        err = err == RV_ERR_NOT_FOUND ? RV_OK : err;
-    }
-    return err == RV_OK ? work_check(s, work) : err;
+    struct rv_wants wants = {
+        .arena = s->batch.arena, .ids = &work->id, .count = 1, .bytes_max = SIZE_MAX};
+    RV_TRY(s->store->ops->load(s->store, &wants));
+    rv_assert(wants.tasks_count == 1);
+    return work_take(s, work, &wants.tasks[0], wants.now);
 }
 
 enum rv_err work_load_more(struct rv_scheduler *s, struct work *work,
@@ -621,7 +637,7 @@ static enum rv_err decide(struct rv_scheduler *s, struct work *work, struct rv_c
                           const struct asker *asker, struct rv_plan *ret_plan)
 {
     rv_assert(!work->dropped);
-    command->now = s->batch.now;
+    command->now = work->now;
     command->memory_max = s->options.decision_bytes_max;
     if (command->arrived_at == 0 || command->arrived_at > s->batch.now)
         command->arrived_at = s->batch.now;
@@ -668,7 +684,7 @@ static enum rv_err woken_check(struct rv_scheduler *s, struct work *work, uint64
 {
     struct rv_view view;
     RV_TRY(work_view(s, work, 0, 0, &view));
-    work->broken = rv_view_due_broken(work->task, view.steps, view.steps_count, s->batch.now);
+    work->broken = rv_view_due_broken(work->task, view.steps, view.steps_count, work->now);
     if (work->broken == NULL)
         return RV_OK;
     work->workflow = NULL;
@@ -693,7 +709,7 @@ void work_offer(struct rv_scheduler *s, struct work *work)
     rv_assert(work->task != NULL);
     for (uint32_t i = 0; i < work->task->open_count; i++) {
         const struct rv_step *step = work_step(work, work->task->open[i]);
-        if (step == NULL || !rv_step_ready(work->task, step, s->batch.now))
+        if (step == NULL || !rv_step_ready(work->task, step, work->now))
             continue;
         /* A hint only: without memory for it the repair scan gives it again. */
         if (agents_ready(&s->agents, work->task, step) != RV_OK)

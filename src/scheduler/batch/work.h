@@ -43,11 +43,13 @@ struct work {
     const struct rv_task *task;   /* NULL: there is no such task (yet) */
     const struct rv_task *stored; /* as loaded */
     int64_t revision_before;
+    int64_t now; /* when it was loaded, and is decided: the batch's, or later */
     enum rv_task_state state_before;
     const char *broken; /* the rule that the rows as loaded break: then it can only be escalated or
                          * abandoned; NULL: none */
     bool changed;
-    bool was_open;          /* as loaded */
+    bool torn;     /* some of its rows were loaded later than others: they may be of two instants */
+    bool was_open; /* as loaded */
     bool waits_to_end;      /* an end of it has come that is not decided yet */
     bool dropped;           /* its change did not pass; its decisions are void */
     struct work *escalated; /* ... and this one was written instead; NULL: none */

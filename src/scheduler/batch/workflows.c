@@ -1,6 +1,7 @@
 /* Compiled workflows, kept by id. Definitions are immutable, so an entry goes stale only where a
- * standby has lost the publication and its id is given again (scheduler.c, history_forget); which
- * id a name means is asked of the store, since a new version may have been published. */
+ * standby has lost the publication and its id is given again (scheduler.c, history_forget). Which
+ * id a name means is kept until the next publication; where other servers publish, too, the store
+ * is asked each time. */
 #include "scheduler/batch/workflows.h"
 
 #include "base/assert.h"
@@ -11,15 +12,18 @@
 
 #include <stdlib.h>
 
-enum { WORKFLOWS_KEPT_MAX = 256 };
+enum { WORKFLOWS_KEPT_MAX = 256, NAMES_KEPT_MAX = 1024 };
 
 void workflow_cache_init(struct workflow_cache *cache, struct rv_store *store,
-                         struct rv_arena *const *scratch, const int64_t *turn)
+                         struct rv_hash_key hash_key, struct rv_arena *const *scratch,
+                         const int64_t *turn)
 {
     cache->store = store;
+    cache->hash_key = hash_key;
     cache->scratch = scratch;
     cache->turn = turn;
     rv_map_init(&cache->by_id);
+    rv_map_init(&cache->by_name);
 }
 
 static void entry_free(struct workflow_entry *entry)
@@ -34,6 +38,7 @@ void workflow_cache_done(struct workflow_cache *cache)
         if (cache->by_id.slots[i].used)
             entry_free((struct workflow_entry *)(uintptr_t)cache->by_id.slots[i].value);
     rv_map_done(&cache->by_id);
+    rv_map_done(&cache->by_name);
 }
 
 static enum rv_err entry_new(struct workflow_cache *cache, const struct rv_workflow_row *row,
@@ -92,16 +97,57 @@ enum rv_err workflow_by_id(struct workflow_cache *cache, int64_t id,
     return err;
 }
 
+/* Where two names have one hash the one that was asked for last has the place: whose it is shows in
+ * the workflow's own name. */
+static uint64_t name_hash(const struct workflow_cache *cache, struct rv_str space,
+                          struct rv_str name, struct rv_str version)
+{
+    const struct rv_str parts[] = {space, name, version};
+    uint64_t hash = version.at != NULL;
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        hash = rv_hash_int(hash ^ rv_hash(cache->hash_key, parts[i]));
+    return hash;
+}
+
+static enum rv_err name_known(struct workflow_cache *cache, uint64_t hash, struct rv_str space,
+                              struct rv_str name, struct rv_str version,
+                              struct workflow_entry **ret_entry)
+{
+    const uint64_t *id = cache->shared ? NULL : rv_map_find(&cache->by_name, hash, 0);
+    if (id == NULL)
+        return RV_OK;
+    RV_TRY(workflow_by_id(cache, (int64_t)*id, ret_entry));
+    const struct rv_workflow_row *row = *ret_entry != NULL ? &(*ret_entry)->row : NULL;
+    bool same = row != NULL && rv_str_eq(row->space, space) && rv_str_eq(row->name, name) &&
+                (version.at == NULL || rv_str_eq(row->version, version));
+    if (!same)
+        *ret_entry = NULL;
+    return RV_OK;
+}
+
 enum rv_err workflow_by_name(struct workflow_cache *cache, struct rv_str space, struct rv_str name,
                              struct rv_str version, struct workflow_entry **ret_entry)
 {
     const struct rv_workflow_row *row;
+    uint64_t hash = name_hash(cache, space, name, version);
     *ret_entry = NULL;
+    RV_TRY(name_known(cache, hash, space, name, version, ret_entry));
+    if (*ret_entry != NULL)
+        return RV_OK;
     enum rv_err err = cache->store->ops->find_workflow(cache->store, *cache->scratch, space, name,
                                                        version, &row);
     if (err != RV_OK || row == NULL)
         return err;
+    if (cache->by_name.count >= NAMES_KEPT_MAX)
+        workflow_names_forget(cache);
+    if (!cache->shared)
+        RV_TRY(rv_map_put(&cache->by_name, hash, 0, (uint64_t)row->id));
     return workflow_by_id(cache, row->id, ret_entry);
+}
+
+void workflow_names_forget(struct workflow_cache *cache)
+{
+    rv_map_clear(&cache->by_name);
 }
 
 void workflow_cache_trim(struct workflow_cache *cache)

@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/hash.h"
 #include "base/map.h"
 #include "base/str.h"
 #include "core/rows.h"
@@ -25,14 +26,19 @@ struct workflow_entry {
 
 /* Compiled workflows by id. */
 struct workflow_cache {
-    struct rv_map by_id;    /* id -> struct workflow_entry *, owned */
+    struct rv_map by_id; /* id -> struct workflow_entry *, owned */
+    struct rv_map
+        by_name; /* hash of a name -> the id that it means; as of the newest publication */
+    struct rv_hash_key hash_key;
+    bool shared;            /* others publish, too: what a name means is asked of the store */
     struct rv_store *store; /* borrowed, like all that follow */
     struct rv_arena *const *scratch;
     const int64_t *turn; /* of the batches: what was not used for longest goes first */
 };
 
 void workflow_cache_init(struct workflow_cache *cache, struct rv_store *store,
-                         struct rv_arena *const *scratch, const int64_t *turn);
+                         struct rv_hash_key hash_key, struct rv_arena *const *scratch,
+                         const int64_t *turn);
 void workflow_cache_done(struct workflow_cache *cache);
 /* NULL when there is none; ->definition NULL when it cannot be read. */
 RV_CHECK enum rv_err workflow_by_id(struct workflow_cache *cache, int64_t id,
@@ -40,6 +46,8 @@ RV_CHECK enum rv_err workflow_by_id(struct workflow_cache *cache, int64_t id,
 RV_CHECK enum rv_err workflow_by_name(struct workflow_cache *cache, struct rv_str space,
                                       struct rv_str name, struct rv_str version,
                                       struct workflow_entry **ret_entry);
+/* A workflow was published, perhaps: names may mean others. */
+void workflow_names_forget(struct workflow_cache *cache);
 /* Keeps the cache within its bound; between batches only. */
 void workflow_cache_trim(struct workflow_cache *cache);
 

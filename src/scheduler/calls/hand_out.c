@@ -15,6 +15,7 @@
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
+#include "scheduler/batch/wake.h"
 #include "scheduler/batch/work.h"
 #include "scheduler/calls/polls.h"
 
@@ -40,9 +41,9 @@ static enum rv_err desk_verify(void *self, const struct agent_kind *kind, struct
     if (err != RV_OK || work->task == NULL || work->task->state == RV_TASK_ERROR)
         return err;
     const struct rv_step *step = work_step(work, id.number);
-    bool ready = step != NULL && rv_step_ready(work->task, step, s->batch.now) &&
+    bool ready = step != NULL && rv_step_ready(work->task, step, work->now) &&
                  rv_str_is(step->agent, kind->name) &&
-                 (step->deadline == 0 || step->deadline > s->batch.now);
+                 (step->deadline == 0 || step->deadline > work->now);
     if (ready && work->workflow != NULL && work->workflow->definition != NULL) {
         *ret_task = work->task;
         *ret_step = step;
@@ -51,6 +52,8 @@ static enum rv_err desk_verify(void *self, const struct agent_kind *kind, struct
         return RV_OK;
     struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
+    if (!wake_know(s, work, &command))
+        return RV_OK;
     err = plan ? work_decide(s, work, &command, NULL, plan) : RV_ERR_MEMORY;
     if (err == RV_OK && plan->changed)
         work->epoch = s->supervisor.epoch;
@@ -58,7 +61,7 @@ static enum rv_err desk_verify(void *self, const struct agent_kind *kind, struct
 }
 
 static enum rv_err desk_give(void *self, struct seeker *seeker, struct rv_step_id id,
-                             bool *ret_given)
+                             int64_t *ret_given_at)
 {
     struct rv_scheduler *s = self;
     struct pending *p = pending_of(seeker);
@@ -76,8 +79,8 @@ static enum rv_err desk_give(void *self, struct seeker *seeker, struct rv_step_i
     if (plan == NULL)
         return RV_ERR_MEMORY;
     enum rv_err err = work_decide(s, work, &command, NULL, plan);
-    *ret_given = err == RV_OK && plan->changed;
-    if (!*ret_given)
+    *ret_given_at = err == RV_OK && plan->changed ? work->now : 0;
+    if (*ret_given_at == 0)
         return err;
     work_step_of(work, id.number)->assigned = true;
     return polls_match_add(s, p, work, id.number, false);

@@ -274,8 +274,10 @@ static enum rv_err publish_decide(struct rv_scheduler *s, struct pending *p)
     return RV_OK;
 }
 
-static size_t operate_wants(const struct pending *p, struct rv_step_id *ids, size_t room)
+static size_t operate_wants(const struct rv_scheduler *s, const struct pending *p,
+                            struct rv_step_id *ids, size_t room)
 {
+    (void)s;
     const struct rv_call_operate *operate = &p->call->u.operate;
     if (operate->agent.at != NULL || room == 0)
         return 0;

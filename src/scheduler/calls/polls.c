@@ -734,6 +734,7 @@ const struct call_ops poll_ops = {.decide = answers_later_decide,
                                   .act = poll_act,
                                   .forget = poll_forget,
                                   .unpark = poll_unpark,
+                                  .wants = poll_wants,
                                   .waits = true};
 
 static enum rv_err gone_decide(struct rv_scheduler *s, struct pending *p)

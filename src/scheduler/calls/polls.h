@@ -5,14 +5,19 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct pending;
+struct rv_step_id;
 struct rv_scheduler;
 struct work;
 
 /* Looks at the poll's boot, confirmations, repeats; ends what they say has ended. */
 RV_CHECK enum rv_err poll_admit(struct rv_scheduler *s, struct pending *p);
+/* The steps of the attempts that it tells the end of, or asks for once more: their number. */
+size_t poll_wants(const struct rv_scheduler *s, const struct pending *p, struct rv_step_id *ids,
+                  size_t room);
 /* The poll gets the step's newest attempt; `repeat`: once more. */
 RV_CHECK enum rv_err polls_match_add(struct rv_scheduler *s, struct pending *p, struct work *work,
                                      uint32_t step, bool repeat);

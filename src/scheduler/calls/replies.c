@@ -331,8 +331,10 @@ static enum rv_err lease_decide(struct rv_scheduler *s, struct pending *p, size_
     return RV_OK;
 }
 
-static size_t leases_want(const struct pending *p, struct rv_step_id *ids, size_t room)
+static size_t leases_want(const struct rv_scheduler *s, const struct pending *p,
+                          struct rv_step_id *ids, size_t room)
 {
+    (void)s;
     const struct rv_call_leases *leases = &p->call->u.leases;
     size_t count = 0;
     for (size_t i = 0; i < leases->count && count < room; i++)
@@ -397,9 +399,11 @@ static void leases_act(struct rv_scheduler *s, struct pending *p)
     }
 }
 
-static size_t replies_wants(const struct pending *p, struct rv_step_id *ids, size_t room)
+static size_t replies_wants(const struct rv_scheduler *s, const struct pending *p,
+                            struct rv_step_id *ids, size_t room)
 {
-    return replies_want(p, 0, ids, room);
+    size_t count = replies_want(p, 0, ids, room);
+    return count + poll_wants(s, p, ids + count, room - count);
 }
 
 static size_t replies_commands(const struct rv_call *call)

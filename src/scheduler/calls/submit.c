@@ -14,6 +14,7 @@
 #include "scheduler/calls/reads.h"
 #include "scheduler/queries/query.h"
 #include "scheduler/watch/counts.h"
+#include "store/load.h"
 
 static void refuse(struct rv_submission *item, enum rv_err err, struct rv_str message)
 {
@@ -38,29 +39,39 @@ static bool key_wanted(const struct rv_scheduler *s, const struct pending *p, si
     return p->call->u.submit.items[i].key.at != NULL && !item_waits(s, p, i);
 }
 
-/* The keys of the call, looked up in one go. */
+static size_t submit_keys(const struct rv_scheduler *s, const struct pending *p,
+                          struct rv_str *keys, size_t room)
+{
+    const struct rv_call_submit *submit = &p->call->u.submit;
+    size_t count = 0;
+    for (size_t i = 0; !p->waited && i < submit->count && count < room; i++)
+        if (key_wanted(s, p, i))
+            keys[count++] = submit->items[i].key;
+    return count;
+}
+
+/* The rows of the keys of the call, by its items. */
 static enum rv_err keys_find(struct rv_scheduler *s, const struct pending *p,
-                             struct rv_key_row **ret_rows)
+                             struct rv_key_row *rows)
 {
     const struct rv_call_submit *submit = &p->call->u.submit;
     struct rv_str *keys = RV_NEW_ARRAY(s->batch.arena, struct rv_str, submit->count);
-    struct rv_key_row *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_key_row, submit->count);
-    if (keys == NULL || rows == NULL)
+    if (keys == NULL)
         return RV_ERR_MEMORY;
-    const struct rv_key_row none = {.key = RV_STR_NONE};
-    size_t count = 0;
+    size_t count = submit_keys(s, p, keys, submit->count), at = 0;
+    struct rv_key_row *found = RV_NEW_ARRAY(s->batch.arena, struct rv_key_row, count + 1);
+    if (found == NULL)
+        return RV_ERR_MEMORY;
+    bool ahead = s->batch.key_rows != NULL && p->keys_in == s->batch.turn && p->keys_count == count;
+    for (size_t i = 0; ahead && i < count; i++)
+        found[i] = s->batch.key_rows[p->keys_from + i];
+    if (!ahead && count > 0)
+        RV_TRY(rv_store_load_keys(s->store, s->batch.arena, keys, count, found));
     for (size_t i = 0; i < submit->count; i++)
         if (key_wanted(s, p, i))
-            keys[count++] = submit->items[i].key;
-    *ret_rows = rows;
-    if (count == 0)
-        return RV_OK;
-    enum rv_err err = s->store->ops->find_keys(s->store, s->batch.arena, keys, count, rows);
-    /* Spread to the items' places, from the back so that nothing is overwritten unread. */
-    for (size_t i = submit->count; err == RV_OK && i > 0; i--)
-        rows[i - 1] = key_wanted(s, p, i - 1) ? rows[--count] : none;
-    rv_assert(err != RV_OK || count == 0); /* each row has its item */
-    return err;
+            rows[i] = found[at++];
+    rv_assert(at == count); /* each row has its item */
+    return RV_OK;
 }
 
 static enum rv_err item_known(struct rv_scheduler *s, struct rv_call *call,
@@ -226,8 +237,8 @@ static enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
     p->works = RV_NEW_ARRAY(s->batch.arena, struct work *, submit->count);
     if (p->works == NULL)
         return RV_ERR_MEMORY;
-    struct rv_key_row *rows;
-    enum rv_err err = keys_find(s, p, &rows);
+    struct rv_key_row *rows = RV_NEW_ARRAY(s->batch.arena, struct rv_key_row, submit->count);
+    enum rv_err err = rows != NULL ? keys_find(s, p, rows) : RV_ERR_MEMORY;
     for (size_t i = 0; s->batch.forgot && err == RV_OK && i < submit->count; i++)
         if (submit->items[i].task.value != 0)
             err = item_look_again(s, &submit->items[i]);
@@ -397,4 +408,5 @@ const struct call_ops submit_ops = {.decide = submit_decide,
                                     .waits_for = submit_waits_for,
                                     .tell = submit_tell,
                                     .commands = submit_commands,
+                                    .keys = submit_keys,
                                     .begins = true};

@@ -12,6 +12,7 @@
 #include "scheduler/call.h"
 #include "scheduler/queries/query.h"
 #include "scheduler/queries/status.h"
+#include "store/load.h"
 #include "store/store.h"
 
 void query_no_task_text(struct rv_call *call, struct rv_task_id task)
@@ -71,7 +72,7 @@ static enum rv_err query_key(const struct query *q, struct rv_call_list *list,
 {
     struct rv_key_row row;
     const struct rv_task *task = NULL;
-    enum rv_err err = q->store->ops->find_keys(q->store, arena, &list->key, 1, &row);
+    enum rv_err err = rv_store_load_keys(q->store, arena, &list->key, 1, &row);
     if (err == RV_OK && row.task.value != 0)
         err = q->store->ops->load_tasks(q->store, arena, RV_COLUMNS_ERRORS, &row.task, 1, &task);
     list->count = 0;

@@ -23,20 +23,6 @@ static int64_t clock_read(struct rv_sqlite *store)
     return now;
 }
 
-enum rv_err rv_sqlite_begin(struct rv_store *base, int64_t *ret_now)
-{
-    struct rv_sqlite *store = (struct rv_sqlite *)base;
-    rv_assert(!store->in_transaction);
-    sqlite3_stmt *statement = NULL;
-    RV_TRY(rv_sqlite_statement(store, RV_SQL_BEGIN, &statement));
-    RV_TRY(rv_sqlite_run(store, statement));
-    rv_assert(!sqlite3_get_autocommit(store->db));
-    store->in_transaction = true;
-    store->claimed = false;
-    *ret_now = clock_read(store);
-    return RV_OK;
-}
-
 /* Some errors end the transaction by themselves. */
 static enum rv_err rollback_run(struct rv_sqlite *store)
 {
@@ -59,6 +45,23 @@ void rv_sqlite_rollback(struct rv_store *base)
         rv_seal_undone(store->seal);
     else
         store->broken = true;
+}
+
+enum rv_err rv_sqlite_begin(struct rv_store *base, struct rv_wants *load, int64_t *ret_now)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)base;
+    rv_assert(!store->in_transaction);
+    sqlite3_stmt *statement = NULL;
+    RV_TRY(rv_sqlite_statement(store, RV_SQL_BEGIN, &statement));
+    RV_TRY(rv_sqlite_run(store, statement));
+    rv_assert(!sqlite3_get_autocommit(store->db));
+    store->in_transaction = true;
+    store->claimed = false;
+    *ret_now = clock_read(store);
+    enum rv_err err = load != NULL ? rv_sqlite_load(base, load) : RV_OK;
+    if (err != RV_OK)
+        rv_sqlite_rollback(base);
+    return err;
 }
 
 static enum rv_err log_check(struct rv_sqlite *store)

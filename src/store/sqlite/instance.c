@@ -110,7 +110,7 @@ enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t 
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     rv_assert(store->instance == 0);
     int64_t now = 0;
-    enum rv_err err = rv_sqlite_begin(base, &now);
+    enum rv_err err = rv_sqlite_begin(base, NULL, &now);
     if (err != RV_OK)
         return err;
     int64_t enlistment = 0;
@@ -214,7 +214,7 @@ enum rv_err rv_sqlite_claim_role(struct rv_store *base, struct rv_str name, int6
     if (rv_place_changed(store))
         return RV_ERR_DISPLACED;
     if (own)
-        RV_TRY(rv_sqlite_begin(base, &now));
+        RV_TRY(rv_sqlite_begin(base, NULL, &now));
     struct role role = {.there = false};
     enum rv_err err = role_claim(store, name, lease_ms, now, &role);
     store->claimed = !own;

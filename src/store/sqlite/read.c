@@ -2,6 +2,7 @@
 #include "store/sqlite/sqlite_priv.h"
 
 #include "base/assert.h"
+#include "store/load.h"
 
 #include <string.h>
 
@@ -163,18 +164,26 @@ static enum rv_err key_find(struct rv_sqlite *store, sqlite3_stmt *statement,
                        ret_row);
 }
 
-enum rv_err rv_sqlite_find_keys(struct rv_store *base, struct rv_arena *arena,
-                                const struct rv_str *keys, size_t count,
-                                struct rv_key_row *ret_rows)
+static enum rv_err keys_load(struct rv_sqlite *store, struct rv_wants *load)
 {
-    struct rv_sqlite *store = (struct rv_sqlite *)base;
     sqlite3_stmt *statement = NULL;
+    load->key_rows = RV_NEW_ARRAY(load->arena, struct rv_key_row, load->keys_count + 1);
+    if (load->key_rows == NULL)
+        return load->arena->refused;
     enum rv_err err = rv_sqlite_statement(store, RV_SQL_KEY_LOAD, &statement);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
-        err = key_find(store, statement, arena, keys[i], &ret_rows[i]);
+    for (size_t i = 0; err == RV_OK && i < load->keys_count; i++) {
+        err = key_find(store, statement, load->arena, load->keys[i], &load->key_rows[i]);
         sqlite3_reset(statement);
     }
     return err;
+}
+
+/* Nobody else writes to the file. */
+enum rv_err rv_sqlite_load(struct rv_store *base, struct rv_wants *load)
+{
+    load->now = ((struct rv_sqlite *)base)->slew.shown;
+    RV_TRY(rv_store_load_tasks_whole(base, load));
+    return load->keys_count > 0 ? keys_load((struct rv_sqlite *)base, load) : RV_OK;
 }
 
 enum rv_err rv_sqlite_load_workflow(struct rv_store *base, struct rv_arena *arena, int64_t id,

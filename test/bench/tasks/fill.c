@@ -128,7 +128,7 @@ int main(int argc, char **argv)
     long long count = strtoll(argv[3], NULL, 10);
     for (long long done = 0; done < count; done += BATCH) {
         int64_t now;
-        if (store->ops->begin(store, &now) != RV_OK)
+        if (store->ops->begin(store, NULL, &now) != RV_OK)
             return 1;
         for (int i = 0; i < BATCH; i++) {
             task_fill(&filled[i], rv_id_make(&ids, now - 1000), strtoll(argv[2], NULL, 10), now);

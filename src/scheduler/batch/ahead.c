@@ -1,0 +1,123 @@
+/* A load is a round trip to the store, so a batch asks for all that it will most likely need
+ * before it decides anything: small calls first, of large ones the first piece, then what is due,
+ * then what its polls will be given. The bytes are bounded as those of any part of a batch; what
+ * does not fit is loaded by the part that needs it. */
+#include "scheduler/batch/ahead.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "dispatch/agents.h"
+#include "dispatch/kind.h"
+#include "dispatch/routing.h"
+#include "scheduler/batch/batch.h"
+#include "scheduler/batch/bound.h"
+#include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/call.h"
+
+enum { STEPS_MAX = 2 * RV_BATCH_COMMANDS_MAX, KEYS_MAX = RV_BATCH_COMMANDS_MAX };
+
+/* What is named so far. */
+struct names {
+    struct rv_step_id *ids;
+    size_t count;
+    size_t most;
+};
+
+static void calls_name(struct rv_scheduler *s, bool large, struct names *names)
+{
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next)
+        if (p->ops->wants != NULL && p->large == large)
+            names->count += p->ops->wants(s, p, names->ids + names->count,
+                                          names->most - names->count);
+    rv_assert(names->count <= names->most);
+}
+
+static void dues_name(const struct rv_scheduler *s, struct names *names)
+{
+    struct rv_task_id due[RV_HEAP_LEAST_MAX];
+    size_t left = names->most - names->count;
+    size_t most = left < s->options.findings_max ? left : s->options.findings_max;
+    size_t count = rv_supervisor_next(&s->supervisor, s->batch.expected_now, due, most);
+    for (size_t i = 0; i < count; i++)
+        names->ids[names->count++] = (struct rv_step_id){due[i], 0};
+}
+
+static void ready_name(struct rv_scheduler *s, struct names *names)
+{
+    if (s->draining || s->agents.recovering)
+        return;
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
+        struct agent_kind *kind = p->poll != NULL && !p->left
+                                      ? agents_kind_find(&s->agents, p->poll->agent)
+                                      : NULL;
+        if (kind != NULL)
+            routing_expect(kind, p->poll->max, s->batch.turn);
+    }
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
+        struct agent_kind *kind = p->poll != NULL && !p->left
+                                      ? agents_kind_find(&s->agents, p->poll->agent)
+                                      : NULL;
+        if (kind != NULL)
+            names->count += routing_next(kind, s->batch.turn, names->ids + names->count,
+                                         names->most - names->count);
+    }
+}
+
+static enum rv_err keys_name(struct rv_scheduler *s, struct rv_wants *wants)
+{
+    struct rv_str *keys = rv_arena_take(s->batch.arena, KEYS_MAX * sizeof *keys);
+    if (keys == NULL)
+        return RV_ERR_MEMORY;
+    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
+        if (p->ops->keys == NULL)
+            continue;
+        p->keys_in = s->batch.turn;
+        p->keys_from = wants->keys_count;
+        p->keys_count = p->ops->keys(s, p, keys + wants->keys_count, KEYS_MAX - wants->keys_count);
+        wants->keys_count += p->keys_count;
+    }
+    wants->keys = keys;
+    return RV_OK;
+}
+
+enum rv_err ahead_name(struct rv_scheduler *s, struct rv_wants *ret_wants)
+{
+    struct names names = {.most = s->shortage.halvings > 0 ? share_piece(s) : STEPS_MAX};
+    names.ids = rv_arena_take(s->batch.arena, names.most * sizeof *names.ids);
+    struct rv_task_id *fresh = rv_arena_take(s->batch.arena, names.most * sizeof *fresh);
+    if (names.ids == NULL || fresh == NULL)
+        return RV_ERR_MEMORY;
+    calls_name(s, false, &names);
+    calls_name(s, true, &names);
+    dues_name(s, &names);
+    ready_name(s, &names);
+    *ret_wants = (struct rv_wants){.arena = s->batch.arena,
+                                   .ids = fresh,
+                                   .count = work_load_name(s, names.ids, names.count, fresh),
+                                   .bytes_max = share_left(s)};
+    return keys_name(s, ret_wants);
+}
+
+enum rv_err ahead_take(struct rv_scheduler *s, const struct rv_wants *wants)
+{
+    s->batch.key_rows = wants->key_rows;
+    return work_load_take(s, wants);
+}
+
+enum rv_err ahead_load_rest(struct rv_scheduler *s)
+{
+    struct names names = {.most = STEPS_MAX};
+    names.ids = rv_arena_take(s->batch.arena, STEPS_MAX * sizeof *names.ids);
+    enum rv_err err = names.ids != NULL ? RV_OK : RV_ERR_MEMORY;
+    for (int large = 0; err == RV_OK && large <= 1; large++) {
+        names.count = 0;
+        calls_name(s, large == 1, &names);
+        share_enter(s, large == 1 ? SHARE_LARGE : SHARE_SMALL);
+        err = work_prefetch(s, names.ids, names.count);
+    }
+    share_enter(s, SHARE_NONE);
+    return err;
+}

@@ -1,0 +1,94 @@
+/* Tasks are loaded in small pieces, each with its open steps: the size of a row is known once it is
+ * loaded, and the rows of a task may have megabytes. */
+#include "store/load.h"
+
+#include "base/arena.h"
+#include "base/array.h"
+#include "base/assert.h"
+#include "store/store.h"
+
+/* The ids of the open steps of the tasks. */
+static enum rv_err steps_name(const struct rv_wants *load, size_t from, size_t to,
+                              struct rv_step_id **ret_ids, size_t *ret_count)
+{
+    struct rv_step_id *ids = NULL;
+    size_t count = 0, room = 0;
+    for (size_t i = from; i < to; i++) {
+        const struct rv_task *task = load->tasks[i].task;
+        for (uint32_t k = 0; task != NULL && k < task->open_count; k++) {
+            if (!RV_ARRAY_ROOM_ON(load->arena, ids, count, room))
+                return load->arena->refused;
+            ids[count++] = (struct rv_step_id){load->ids[i], task->open[k]};
+        }
+    }
+    *ret_ids = ids;
+    *ret_count = count;
+    return RV_OK;
+}
+
+/* Gives each task those of its steps that are there. */
+static void steps_give(struct rv_wants *load, size_t from, size_t to, const struct rv_step **rows,
+                       size_t count)
+{
+    size_t at = 0;
+    for (size_t i = from; i < to; i++) {
+        struct rv_loaded *loaded = &load->tasks[i];
+        loaded->steps = rows + at;
+        loaded->steps_count = 0;
+        for (uint32_t k = 0; loaded->task != NULL && k < loaded->task->open_count; k++) {
+            rv_assert(at < count);
+            const struct rv_step *step = rows[at++];
+            if (step != NULL)
+                loaded->steps[loaded->steps_count++] = step;
+        }
+    }
+    rv_assert(at == count);
+}
+
+static enum rv_err piece_load(struct rv_store *store, struct rv_wants *load, size_t from, size_t to)
+{
+    const struct rv_task *tasks[RV_LOAD_PIECE];
+    struct rv_step_id *ids = NULL;
+    size_t count = 0;
+    rv_assert(from < to);
+    rv_assert(to - from <= RV_LOAD_PIECE);
+    RV_TRY(store->ops->load_tasks(store, load->arena, RV_COLUMNS_ALL, load->ids + from, to - from,
+                                  tasks));
+    for (size_t i = from; i < to; i++)
+        load->tasks[i] = (struct rv_loaded){.task = tasks[i - from]};
+    RV_TRY(steps_name(load, from, to, &ids, &count));
+    const struct rv_step **rows = RV_NEW_ARRAY(load->arena, const struct rv_step *, count + 1);
+    if (rows == NULL)
+        return load->arena->refused;
+    if (count > 0)
+        RV_TRY(store->ops->load_steps(store, load->arena, RV_COLUMNS_ALL, ids, count, rows));
+    steps_give(load, from, to, rows, count);
+    return RV_OK;
+}
+
+enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *load)
+{
+    size_t before = load->arena->bytes_taken, bytes = 0;
+    load->tasks_count = 0;
+    load->tasks = RV_NEW_ARRAY(load->arena, struct rv_loaded, load->count + 1);
+    if (load->tasks == NULL)
+        return load->arena->refused;
+    while (load->tasks_count < load->count && (load->tasks_count == 0 || bytes < load->bytes_max)) {
+        size_t from = load->tasks_count, left = load->count - from;
+        size_t to = from + (left < RV_LOAD_PIECE ? left : RV_LOAD_PIECE);
+        RV_TRY(piece_load(store, load, from, to));
+        load->tasks_count = to;
+        bytes = load->arena->bytes_taken - before;
+    }
+    return RV_OK;
+}
+
+enum rv_err rv_store_load_keys(struct rv_store *store, struct rv_arena *arena,
+                               const struct rv_str *keys, size_t count, struct rv_key_row *ret_rows)
+{
+    struct rv_wants load = {.arena = arena, .keys = keys, .keys_count = count};
+    RV_TRY(store->ops->load(store, &load));
+    for (size_t i = 0; i < count; i++)
+        ret_rows[i] = load.key_rows[i];
+    return RV_OK;
+}
