@@ -359,14 +359,17 @@ bool rv_wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now,
     return all;
 }
 
-/* The result for a reply: at the same position as it was sent, or wherever its step is named. */
+/* The result for a reply: at the same position as it was sent, also where the server could not read
+ * which step it was, or wherever its step is named. */
 static const struct rv_json *result_find(const struct rv_json *results, uint32_t position,
                                          struct rv_str step)
 {
     uint32_t count = list_count(results);
-    if (position < count &&
-        rv_str_eq(rv_json_str(MEMBER(&results->u.items[position], "step")), step))
-        return &results->u.items[position];
+    if (position < count) {
+        struct rv_str named = rv_json_str(MEMBER(&results->u.items[position], "step"));
+        if (named.at == NULL || rv_str_eq(named, step))
+            return &results->u.items[position];
+    }
     for (uint32_t i = 0; i < count; i++)
         if (rv_str_eq(rv_json_str(MEMBER(&results->u.items[i], "step")), step))
             return &results->u.items[i];

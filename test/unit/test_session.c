@@ -329,6 +329,21 @@ static void a_request_that_comes_again_is_known(void **state)
     assert_int_equal(rv_session_counts(f->session)->refused, 1);
 }
 
+/* Sent again it would be refused again, until its complete-by. */
+static void a_reply_whose_step_the_server_could_not_read_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    rv_place place = take_one(f, 100);
+    call_expect(f, 102, RV_LANE_POLL);
+    answer(f, RV_LANE_POLL, 103, ANSWER(""));
+    rv_session_done(f->session, place, 104, RV_STR("1"));
+    call_expect(f, 104, RV_LANE_REPLY);
+    answer(f, RV_LANE_REPLY, 105,
+           "{\"results\":[{\"step\":null,\"status\":422,\"detail\":\"wrong\"}]}");
+    assert_int_equal(rv_session_counts(f->session)->refused, 1);
+    assert_int_equal(rv_session_open(f->session), 0);
+}
+
 static void cancel_reaches_the_attempt_it_names(void **state)
 {
     struct fixture *f = *state;
@@ -701,6 +716,7 @@ int main(void)
         WITH_SESSION(after_the_deadline_there_is_silence),
         WITH_SESSION(an_answer_at_the_deadline_is_late_even_before_the_timer_ran),
         WITH_SESSION(a_request_that_comes_again_is_known),
+        WITH_SESSION(a_reply_whose_step_the_server_could_not_read_is_refused),
         WITH_SESSION(cancel_reaches_the_attempt_it_names),
         WITH_SESSION(a_lease_is_renewed_at_a_third),
         WITH_SESSION(a_renewal_counts_for_a_reply_on_its_way),
