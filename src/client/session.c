@@ -311,7 +311,9 @@ static enum rv_err output_check(struct rv_session *session, struct rv_str output
     struct rv_json_fault fault = {.message = "out of memory"};
     rv_arena_reset(&session->scratch);
     enum rv_err err = rv_json_parse(&session->scratch, output, RV_JSON_DEPTH_MAX, &value, &fault);
-    *ret_why = fault.message;
+    *ret_why = err == RV_ERR_LIMIT && fault.line != 0
+                   ? "the agent's output is nested deeper than 64 levels"
+                   : fault.message;
     return err;
 }
 

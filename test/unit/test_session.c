@@ -663,6 +663,19 @@ static void output_that_is_no_json_becomes_an_error(void **state)
     assert_string_equal(text_at(f, "/replies/0/error/effect"), "unknown");
 }
 
+static void output_that_is_nested_too_deep_is_told_with_the_limit(void **state)
+{
+    struct fixture *f = *state;
+    rv_place place = take_one(f, 100);
+    char deep[2 * 65];
+    memset(deep, '[', 65);
+    memset(deep + 65, ']', 65);
+    rv_session_done(f->session, place, 101, (struct rv_str){deep, sizeof deep});
+    call_expect(f, 101, RV_LANE_REPLY);
+    assert_string_equal(text_at(f, "/replies/0/error/title"),
+                        "the agent's output is nested deeper than 64 levels");
+}
+
 static void an_undecided_reply_is_sent_again(void **state)
 {
     struct fixture *f = *state;
@@ -759,6 +772,7 @@ int main(void)
         WITH_SESSION(a_refused_output_becomes_an_error_of_unknown_effect),
         WITH_SESSION(a_page_of_another_program_takes_no_reply),
         WITH_SESSION(output_that_is_no_json_becomes_an_error),
+        WITH_SESSION(output_that_is_nested_too_deep_is_told_with_the_limit),
         WITH_SESSION(an_undecided_reply_is_sent_again),
         WITH_SESSION(half_an_answer_is_a_lost_one),
         WITH_SESSION(stop_lets_what_is_open_end),

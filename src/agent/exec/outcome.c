@@ -231,11 +231,19 @@ static void succeeded(struct rv_arena *arena, const struct rv_exec_result *resul
     struct rv_json value;
     struct rv_json_fault fault = {.message = "out of memory"};
     struct rv_str output = trimmed(result->output).len > 0 ? result->output : RV_STR("null");
-    if (rv_json_parse(arena, output, RV_JSON_DEPTH_MAX, &value, &fault) == RV_OK) {
+    enum rv_err err = rv_json_parse(arena, output, RV_JSON_DEPTH_MAX, &value, &fault);
+    if (err == RV_OK) {
         outcome->output = rv_arena_str(arena, output);
         return;
     }
     outcome->failure.type = "output-no-json";
+    if (err == RV_ERR_LIMIT && fault.line != 0) {
+        outcome->failure.title =
+            rv_arena_printf(arena, "stdout:%u:%u: the output is nested deeper than %d levels",
+                            fault.line, fault.column, RV_JSON_DEPTH_MAX)
+                .at;
+        return;
+    }
     outcome->failure.title = rv_arena_printf(
                                  arena,
                                  "stdout:%u:%u: %s; the output must be one JSON value, such as "
