@@ -5,6 +5,9 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 
+/* Levels of a body around a payload, such as those of {"replies": [{"output": ...}]}, and some. */
+enum { BODY_DEPTH_MAX = RV_JSON_DEPTH_MAX + 8 };
+
 bool rv_body_open(struct rv_parser *parser, const struct rv_json *value, struct rv_str where,
                   const char *const *names, struct rv_body *ret)
 {
@@ -36,13 +39,17 @@ bool rv_body_read(struct rv_parser *parser, struct rv_str text, bool may_be_empt
         return rv_refuse_http(parser, 400, "the request has no body; send a JSON object");
     struct rv_json *tree = RV_NEW(&parser->tree, struct rv_json);
     struct rv_json_fault fault = {.message = ""};
-    enum rv_err err = tree ? rv_json_parse(&parser->tree, text, RV_JSON_DEPTH_MAX, tree, &fault)
+    enum rv_err err = tree ? rv_json_parse(&parser->tree, text, BODY_DEPTH_MAX, tree, &fault)
                            : RV_ERR_MEMORY;
     if (parser->tree.refused != RV_OK)
         return rv_refuse(parser, parser->tree.refused,
                          "the body has too many values for the memory limit of one request; send "
                          "less data per request");
-    if (err == RV_ERR_INVALID || (err == RV_ERR_LIMIT && fault.line != 0))
+    if (err == RV_ERR_LIMIT && fault.line != 0)
+        return rv_refuse_http(parser, 400,
+                              "line %u, column %u: %s; a value in the body may have %d levels",
+                              fault.line, fault.column, fault.message, RV_JSON_DEPTH_MAX);
+    if (err == RV_ERR_INVALID)
         return rv_refuse_http(parser, 400, "the body is not JSON: line %u, column %u: %s",
                               fault.line, fault.column, fault.message);
     if (err != RV_OK)
@@ -139,12 +146,32 @@ bool rv_body_bool(struct rv_parser *parser, const struct rv_body *body, const ch
     return true;
 }
 
+/* Whether the value has more than `levels` levels of arrays and objects. */
+static bool deeper(const struct rv_json *value, unsigned levels)
+{
+    rv_assert(levels <= RV_JSON_DEPTH_MAX);
+    if (value->type != RV_JSON_ARRAY && value->type != RV_JSON_OBJECT)
+        return false;
+    if (levels == 0)
+        return true;
+    for (uint32_t i = 0; i < value->len; i++)
+        if (deeper(value->type == RV_JSON_ARRAY ? &value->u.items[i] : &value->u.members[i].value,
+                   levels - 1))
+            return true;
+    return false;
+}
+
 bool rv_body_payload(struct rv_parser *parser, const struct rv_body *body, const char *name,
                      struct rv_str *ret)
 {
     const struct rv_json *value = rv_json_get(body->object, rv_str_of(name));
     if (value == NULL)
         return true;
+    if (deeper(value, RV_JSON_DEPTH_MAX)) {
+        struct rv_str place = rv_body_member_name(parser, body, name);
+        return rv_refuse(parser, RV_ERR_INVALID, "%.*s is nested deeper than %d levels",
+                         RV_STR_FMT(place), RV_JSON_DEPTH_MAX);
+    }
     rv_buf_reset(&parser->scratch);
     rv_json_write(&parser->scratch, value);
     struct rv_str text = rv_buf_str(&parser->scratch);

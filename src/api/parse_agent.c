@@ -262,6 +262,7 @@ bool rv_parse_replies(struct rv_parser *parser, const struct rv_request_line *re
         if (reply_read(parser, &items[i], rv_body_item_name(parser, "replies", i), item))
             continue;
         *item = (struct rv_reply_item){.refused = parser->problem.status,
+                                       .named = item->step,
                                        .refusal = parser->problem.detail};
         parser->problem = (struct rv_problem){.status = 0};
     }

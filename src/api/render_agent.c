@@ -83,7 +83,7 @@ void rv_render_replies(struct rv_answer *answer, const struct rv_call *call)
     for (size_t i = 0; i < replies->count; i++) {
         const struct rv_reply_item *item = &replies->items[i];
         rv_put_open(buf, '{');
-        step_put(buf, item->step);
+        step_put(buf, item->refused ? item->named : item->step);
         rv_put_int(buf, "status", item->refused ? item->refused : item->status);
         rv_put_text_if(buf, "detail", item->refused ? item->refusal : item->message);
         rv_buf_add_char(buf, '}');

@@ -76,13 +76,22 @@ static inline bool rv_utf8_hides(uint32_t point)
     return false;
 }
 
+/* Those of them that no text of a request may have. The others come from remote services and older
+ * keys, too: they are escaped where they are shown. */
+static inline bool rv_utf8_misleads(uint32_t point)
+{
+    return point < 0x20 || (point >= 0x7f && point < 0xa0) || point == 0x61c || point == 0x200e ||
+           point == 0x200f || (point >= 0x2028 && point <= 0x202e) ||
+           (point >= 0x2066 && point <= 0x2069);
+}
+
 /* The first such character of a text in UTF-8; UINT32_MAX: there is none. */
 static inline uint32_t rv_utf8_hidden(struct rv_str text)
 {
     const char *end = text.len > 0 ? text.at + text.len : text.at;
     for (const char *at = text.at; at < end;) {
         size_t len = rv_utf8_len(at, end);
-        if (len != 0 && rv_utf8_hides(rv_utf8_point(at, len)))
+        if (len != 0 && rv_utf8_misleads(rv_utf8_point(at, len)))
             return rv_utf8_point(at, len);
         at += len != 0 ? len : 1;
     }

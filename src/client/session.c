@@ -300,68 +300,6 @@ static bool slot_take_back(struct rv_session *session, rv_place place, int64_t n
     return false;
 }
 
-static void error_item(struct rv_session *session, rv_place place,
-                       const struct rv_session_error *error)
-{
-    struct rv_buf *item = &session->slots[place].reply;
-    rv_buf_lit(item, ",\"error\":{\"type\":");
-    rv_json_write_string(item, error->type);
-    if (error->title.at != NULL) {
-        rv_buf_lit(item, ",\"title\":");
-        rv_json_write_string(item, error->title);
-    }
-    if (error->detail.at != NULL) {
-        rv_buf_lit(item, ",\"detail\":");
-        rv_json_write_string(item, error->detail);
-    }
-    if (error->target.at != NULL) {
-        rv_buf_lit(item, ",\"target\":");
-        rv_json_write_string(item, error->target);
-    }
-    if (error->status != 0) {
-        rv_buf_lit(item, ",\"status\":");
-        rv_buf_add_int(item, error->status);
-    }
-    if (error->transient)
-        rv_buf_lit(item, ",\"transient\":true");
-    else
-        rv_buf_lit(item, ",\"transient\":false");
-    if (error->effect_unknown)
-        rv_buf_lit(item, ",\"effect\":\"unknown\"");
-    else
-        rv_buf_lit(item, ",\"effect\":\"none\"");
-    if (error->retry_after_ms > 0) {
-        rv_buf_lit(item, ",\"retryAfterMs\":");
-        rv_buf_add_int(item, rv_retry_after_ms(error->retry_after_ms, 1));
-    }
-    rv_buf_lit(item, "}}");
-    rv_session_answer(session, place);
-}
-
-static void item_begin(struct session_slot *slot)
-{
-    rv_buf_reset(&slot->reply);
-    rv_buf_lit(&slot->reply, "{\"step\":");
-    rv_json_write_string(&slot->reply, slot->attempt.step);
-    rv_buf_lit(&slot->reply, ",\"token\":");
-    rv_json_write_string(&slot->reply, slot->attempt.token);
-}
-
-void rv_session_answer(struct rv_session *session, rv_place place)
-{
-    struct session_slot *slot = &session->slots[place];
-    if (slot->reply.failed != RV_OK) {
-        rv_session_log(session, RV_LOG_ERROR, "step %.*s: the reply cannot be sent and is lost: %s",
-                       RV_STR_FMT(slot->attempt.step), rv_err_text(slot->reply.failed));
-        rv_session_release(session, place);
-        return;
-    }
-    rv_assert(slot->state == SLOT_OPEN);
-    rv_assert(session->waiting.count < session->slot_count);
-    slot->state = SLOT_ANSWERED;
-    places_add(&session->waiting, place);
-}
-
 /* OK if `output` may be sent; else why not. */
 static enum rv_err output_check(struct rv_session *session, struct rv_str output,
                                 const char **ret_why)
@@ -373,7 +311,9 @@ static enum rv_err output_check(struct rv_session *session, struct rv_str output
     struct rv_json_fault fault = {.message = "out of memory"};
     rv_arena_reset(&session->scratch);
     enum rv_err err = rv_json_parse(&session->scratch, output, RV_JSON_DEPTH_MAX, &value, &fault);
-    *ret_why = fault.message;
+    *ret_why = err == RV_ERR_LIMIT && fault.line != 0
+                   ? "the agent's output is nested deeper than 64 levels"
+                   : fault.message;
     return err;
 }
 
@@ -382,7 +322,9 @@ void rv_session_done(struct rv_session *session, rv_place place, int64_t now, st
     if (!slot_take_back(session, place, now))
         return;
     struct session_slot *slot = &session->slots[place];
-    item_begin(slot);
+    slot->replaced = false;
+    slot->effect_unknown = true;
+    rv_reply_begin(slot);
     const char *why;
     enum rv_err err = output_check(session, output, &why);
     if (err != RV_OK) {
@@ -393,7 +335,7 @@ void rv_session_done(struct rv_session *session, rv_place place, int64_t now, st
                                          .title = rv_str_of(why),
                                          .transient = err == RV_ERR_MEMORY,
                                          .effect_unknown = true};
-        error_item(session, place, &error);
+        rv_reply_error(session, place, &error);
         return;
     }
     rv_buf_lit(&slot->reply, ",\"output\":");
@@ -423,8 +365,10 @@ void rv_session_fail(struct rv_session *session, rv_place place, int64_t now,
     if (!slot_take_back(session, place, now))
         return;
     failure_log(session, &session->slots[place].attempt, error);
-    item_begin(&session->slots[place]);
-    error_item(session, place, error);
+    session->slots[place].replaced = false;
+    session->slots[place].effect_unknown = error->effect_unknown;
+    rv_reply_begin(&session->slots[place]);
+    rv_reply_error(session, place, error);
 }
 
 void rv_session_drop(struct rv_session *session, rv_place place)
@@ -657,7 +601,7 @@ static void lane_postponed(struct rv_session *session, enum rv_lane lane, int64_
 }
 
 /* A 4xx: the same call would be refused again. Replies are taken apart until the offender stands
- * alone, and that one is given up; a fetch is tried again, slowly. */
+ * alone, and an error goes in its place; a fetch is tried again, slowly. */
 static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t now, int status,
                          struct rv_str body)
 {
@@ -675,12 +619,8 @@ static void lane_refused(struct rv_session *session, enum rv_lane lane, int64_t 
     }
     l->busy = false;
     if (lane == RV_LANE_REPLY && !credentials && items == 1 && !fetched) {
-        rv_place place = session->sent.at[0];
-        rv_session_log(session, RV_LOG_ERROR, "the server refused the reply for step %.*s: %d %.*s",
-                       RV_STR_FMT(session->slots[place].attempt.step), status, RV_STR_FMT(why));
         session->sent.count = 0;
-        session->counts.refused++;
-        rv_session_release(session, place);
+        rv_reply_refused(session, session->sent.at[0], status, why);
         return;
     }
     lane_undo(session, lane);

@@ -28,9 +28,11 @@ struct session_slot {
     struct rv_held_attempt attempt;
     enum slot_state state;
     unsigned news;
-    bool listed;   /* in session->news */
-    bool ended;    /* by the server, before its deadline */
-    bool renewing; /* in the lease call under way */
+    bool listed;         /* in session->news */
+    bool ended;          /* by the server, before its deadline */
+    bool renewing;       /* in the lease call under way */
+    bool replaced;       /* the reply is an error in the place of a refused one */
+    bool effect_unknown; /* what such an error says: the attempt may have had an effect */
     int64_t lease_ms;
     int64_t renew_at;    /* INT64_MAX: never */
     struct rv_buf text;  /* owned: what the attempt's texts point into */
@@ -112,8 +114,15 @@ void rv_session_id(struct rv_prng *prng, char ret_id[static ID_BYTES]);
 /* Frees the slot's place; its token is remembered. */
 void rv_session_release(struct rv_session *session, rv_place place);
 void rv_session_news(struct rv_session *session, rv_place place, unsigned news);
+/* Begins slot->reply anew: the caller adds the output or error. */
+void rv_reply_begin(struct session_slot *slot);
 /* Puts the reply in slot->reply in line. */
 void rv_session_answer(struct rv_session *session, rv_place place);
+/* Adds the error to slot->reply and puts that in line. */
+void rv_reply_error(struct rv_session *session, rv_place place,
+                    const struct rv_session_error *error);
+/* The server has refused the reply of a SENT place, which is in no list any more. */
+void rv_reply_refused(struct rv_session *session, rv_place place, int status, struct rv_str why);
 
 /* Writers: the body of a call, into the lane's buffer. */
 void rv_wire_poll(struct rv_session *session, struct rv_buf *body);

@@ -359,7 +359,8 @@ bool rv_wire_read_poll(struct rv_session *session, int64_t sent_at, int64_t now,
     return all;
 }
 
-/* The result for a reply: at the same position as it was sent, or wherever its step is named. */
+/* The result for a reply: at the same position as it was sent, or wherever its step is named. Of a
+ * reply that the server could not read it names no step: then the position counts. */
 static const struct rv_json *result_find(const struct rv_json *results, uint32_t position,
                                          struct rv_str step)
 {
@@ -370,6 +371,11 @@ static const struct rv_json *result_find(const struct rv_json *results, uint32_t
     for (uint32_t i = 0; i < count; i++)
         if (rv_str_eq(rv_json_str(MEMBER(&results->u.items[i], "step")), step))
             return &results->u.items[i];
+    if (position < count) {
+        const struct rv_json *named = MEMBER(&results->u.items[position], "step");
+        if (named != NULL && named->type == RV_JSON_NULL)
+            return &results->u.items[position];
+    }
     return NULL;
 }
 
@@ -389,15 +395,12 @@ static void result_read(struct rv_session *session, rv_place place, int64_t now,
         session->lanes[RV_LANE_REPLY].not_before = now + UNDECIDED_PAUSE_MS;
         return;
     }
-    if (status == 200) {
-        session->counts.replied++;
-    } else {
-        session->counts.refused++;
-        struct rv_str why = rv_json_str(MEMBER(result, "detail"));
-        if (status != 409 && status != 410)
-            rv_session_log(session, RV_LOG_ERROR, "step %.*s: the reply was refused: %d %.*s",
-                           RV_STR_FMT(slot->attempt.step), (int)status, RV_STR_FMT(why));
+    if (status != 200 && status != 409 && status != 410) {
+        rv_reply_refused(session, place, (int)status, rv_json_str(MEMBER(result, "detail")));
+        return;
     }
+    session->counts.replied += status == 200;
+    session->counts.refused += status != 200;
     rv_session_release(session, place);
 }
 

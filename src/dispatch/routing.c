@@ -44,7 +44,8 @@ static enum rv_err ready_load(const struct desk *desk, const struct agent_kind *
     /* How many a limit lets through is not known. */
     if (kind_is_limited(kind) || desk->has(desk->self, task))
         return RV_OK;
-    size_t count = rv_heap_least(&kind->ready, room, next);
+    size_t most = room < desk->load_max ? room : desk->load_max;
+    size_t count = rv_heap_least(&kind->ready, most, next);
     rv_assert(count > 0);
     rv_assert(count <= RV_HEAP_LEAST_MAX);
     for (size_t i = 0; i < count; i++)

@@ -19,7 +19,8 @@ struct seeker;
 struct desk {
     struct agents *agents;
     int64_t now;
-    uint64_t turn; /* of the batch */
+    uint64_t turn;   /* of the batch */
+    size_t load_max; /* so many are loaded at once */
     /* Whether the task is loaded; loads these. */
     bool (*has)(void *self, struct rv_task_id task);
     enum rv_err (*load)(void *self, const struct rv_step_id *ids, size_t count);

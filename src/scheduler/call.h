@@ -108,13 +108,14 @@ struct rv_poll {
 struct rv_reply_item {
     struct rv_step_id step; /* in; number 0: the text was no step id */
     uint64_t token;
-    bool failed;           /* `error` was given, else `output` */
-    struct rv_reply reply; /* core/decide.h */
-    bool counted;          /* out: it changed its task */
-    int refused;           /* in: the status with which the api refused the item; 0: it did not.
+    bool failed;             /* `error` was given, else `output` */
+    struct rv_reply reply;   /* core/decide.h */
+    bool counted;            /* out: it changed its task */
+    int refused;             /* in: the status with which the api refused the item; 0: it did not.
                              * Such an item has step number 0, and the scheduler passes it over */
-    struct rv_str refusal; /* in: why */
-    int status;            /* out: 200, 409 or 410 */
+    struct rv_step_id named; /* in: of such an item, the step that it names, for the answer */
+    struct rv_str refusal;   /* in: why */
+    int status;              /* out: 200, 409 or 410 */
     struct rv_str message;
 };
 

@@ -112,6 +112,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     rv_map_init(&s->parked_by_serial);
     rv_map_init(&s->parked_polls);
     rv_map_init(&s->batch.works_by_id);
+    rv_map_init(&s->batch.named);
     rv_map_init(&s->batch.by_serial);
     rv_map_init(&s->batch.left);
     rv_map_init(&s->refused_at_stop);
@@ -171,6 +172,7 @@ void rv_scheduler_close(struct rv_scheduler *s)
     rv_map_done(&s->parked_by_serial);
     rv_map_done(&s->parked_polls);
     rv_map_done(&s->batch.works_by_id);
+    rv_map_done(&s->batch.named);
     rv_map_done(&s->batch.by_serial);
     rv_map_done(&s->batch.left);
     rv_map_done(&s->refused_at_stop);
@@ -537,6 +539,8 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->more_due = s->agents.recovering;
     if (s->batch.works_by_id.count > 0)
         rv_map_clear(&s->batch.works_by_id);
+    if (s->batch.named.count > 0)
+        rv_map_clear(&s->batch.named);
     if (s->batch.by_serial.count > 0)
         rv_map_clear(&s->batch.by_serial);
     if (s->batch.left.count > 0)

@@ -83,18 +83,19 @@ void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor)
     supervisor->scan_next_at = 0;
 }
 
-static enum rv_err scan_piece(struct rv_supervisor *supervisor, struct rv_arena *arena,
+static enum rv_err scan_piece(struct rv_supervisor *supervisor, struct rv_arena *arena, int64_t now,
                               const struct rv_task **ret_tasks, size_t *ret_count)
 {
+    if (supervisor->scan_after.value == 0)
+        supervisor->scan_until = rv_id_from(rv_time_add(now, 1));
     enum rv_err err = supervisor->store->ops->scan_open(
         supervisor->store, arena, supervisor->scan_after, supervisor->scan_rows_max, ret_tasks,
         ret_count);
     rv_assert(err != RV_OK || *ret_count <= supervisor->scan_rows_max);
     if (err != RV_OK)
         return err;
-    /* Else it would not end while each batch begins tasks. */
-    while (supervisor->scan_first && *ret_count > 0 &&
-           ret_tasks[*ret_count - 1]->id.value >= supervisor->scan_until.value)
+    /* Else the walk would not end while each batch begins tasks. */
+    while (*ret_count > 0 && ret_tasks[*ret_count - 1]->id.value >= supervisor->scan_until.value)
         --*ret_count;
     if (*ret_count > 0)
         supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
@@ -108,16 +109,14 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena
     supervisor->piece_after = supervisor->scan_after;
     if (now < supervisor->scan_next_at)
         return RV_OK;
-    if (supervisor->scan_first && supervisor->scan_after.value == 0)
-        supervisor->scan_until = rv_id_from(rv_time_add(now, 1));
-    enum rv_err err = scan_piece(supervisor, arena, ret_tasks, ret_count);
+    enum rv_err err = scan_piece(supervisor, arena, now, ret_tasks, ret_count);
     if (err == RV_OK && *ret_count == 0) {
         bool again = supervisor->scan_after.value != 0 && !supervisor->scan_first;
         supervisor->scan_after = (struct rv_task_id){0};
         supervisor->scan_first = false;
         supervisor->rounds++;
         if (again && !supervisor->shared) /* from the first open task on */
-            err = scan_piece(supervisor, arena, ret_tasks, ret_count);
+            err = scan_piece(supervisor, arena, now, ret_tasks, ret_count);
     }
     if (err != RV_OK)
         return err;

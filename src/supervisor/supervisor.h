@@ -28,7 +28,7 @@ struct rv_supervisor {
     struct rv_map wakes; /* task -> the instant that counts; a heap entry may be earlier */
     struct rv_task_id scan_after;
     struct rv_task_id piece_after; /* where the newest piece of the walk began */
-    struct rv_task_id scan_until; /* of the first walk: what was made since it began is known */
+    struct rv_task_id scan_until; /* a walk ends before what was made since it began */
     int64_t scan_next_at;
     size_t scan_rows_max; /* of a piece of the walk: RV_SCAN_ROWS_MAX, or less */
     bool shared;          /* others write, too: all open rows once per interval, not a piece */

@@ -290,6 +290,36 @@ static void a_bad_reply_does_not_spoil_the_others(void **state)
     }
 }
 
+/* The levels of the body around a value do not count. */
+static void each_value_has_64_levels_and_no_more(void **state)
+{
+    struct bench *bench = *state;
+    enum { LEVELS = RV_JSON_DEPTH_MAX + 20 };
+    char open[LEVELS], close[LEVELS];
+    memset(open, '[', sizeof open);
+    memset(close, ']', sizeof close);
+    static const char *const items[] = {"\"output\":", "\"error\":{\"type\":\"t\",\"own\":"};
+    for (int error = 0; error < 2; error++) {
+        for (int levels = RV_JSON_DEPTH_MAX - 1; levels < RV_JSON_DEPTH_MAX + 2; levels++) {
+            bench_renew(bench);
+            struct rv_str body = rv_arena_printf(
+                &bench->call.arena, "{\"replies\":[" REPLY ",%s%.*s%.*s}%s]}", items[error], levels,
+                open, levels, close, error ? "}" : "");
+            assert_int_equal(parse(bench, "POST", RV_STR("/v1/replies"), body), 0);
+            const struct rv_reply_item *item = &bench->call.u.replies.items[0];
+            bool good = levels + error <= RV_JSON_DEPTH_MAX;
+            assert_int_equal(item->refused, good ? 0 : 422);
+            if (!good)
+                assert_non_null(strstr(item->refusal.at, "is nested deeper than 64 levels"));
+        }
+    }
+    bench_renew(bench);
+    struct rv_str body = rv_arena_printf(&bench->call.arena, "{\"replies\":%.*s%.*s}", LEVELS, open,
+                                         LEVELS, close);
+    assert_int_equal(parse(bench, "POST", RV_STR("/v1/replies"), body), 400);
+    assert_non_null(strstr(bench->parser.problem.detail.at, "may have 64 levels"));
+}
+
 static void errors_keep_their_bytes_and_their_defaults(void **state)
 {
     struct bench *bench = *state;
@@ -541,6 +571,7 @@ int main(void)
         PARSE(bad_requests_are_refused_with_their_cure),
         PARSE(the_largest_revision_is_accepted),
         PARSE(a_bad_reply_does_not_spoil_the_others),
+        PARSE(each_value_has_64_levels_and_no_more),
         PARSE(errors_keep_their_bytes_and_their_defaults),
         PARSE(a_submission_is_taken_apart),
         PARSE(a_trace_context_is_taken_as_it_comes),

@@ -72,14 +72,16 @@ static void replies_answer_in_order(void **state)
     struct rv_reply_item items[] = {
         {.step = {task_id, 1}, .status = 200},
         {.refused = 413, .refusal = RV_STR("too large"), .status = 409},
+        {.refused = 422, .named = {task_id, 7}, .refusal = RV_STR("wrong"), .status = 409},
         {.step = {task_id, 2}, .status = 410, .message = RV_STR("too late")},
     };
     struct rv_call call = {.kind = RV_CALL_REPLIES};
     call.u.replies.items = items;
-    call.u.replies.count = 3;
+    call.u.replies.count = 4;
     answer_is(rv_render_replies, &call, 200,
               "{\"results\":[{\"step\":\"" TASK "-1\",\"status\":200},"
               "{\"step\":null,\"status\":413,\"detail\":\"too large\"},"
+              "{\"step\":\"" TASK "-7\",\"status\":422,\"detail\":\"wrong\"},"
               "{\"step\":\"" TASK "-2\",\"status\":410,\"detail\":\"too late\"}]}");
     call.u.replies.count = 1;
     call.u.replies.has_next = true;

@@ -1,6 +1,7 @@
 /* What the exec agent makes of a command's end, and what it gives a command to know. */
 #include "agent/exec/environment.h"
 #include "agent/exec/outcome.h"
+#include "base/limits.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -125,7 +126,12 @@ static void a_command_may_say_more_on_its_last_line(void **state)
 static void a_word_that_cannot_be_used_does_not_count(void **state)
 {
     (void)state;
-    static const struct {
+    char letters[RV_KEY_BYTES_MAX + 2] = "";
+    char too_long[RV_KEY_BYTES_MAX + 100];
+    memset(letters, 'x', sizeof letters - 1);
+    snprintf(too_long, sizeof too_long, "{\"error\":{\"effect\":\"none\",\"type\":\"%s\"}}",
+             letters);
+    const struct {
         const char *line;
         const char *why; /* in the title; NULL: that is no word at all */
     } rows[] = {
@@ -133,6 +139,10 @@ static void a_word_that_cannot_be_used_does_not_count(void **state)
          "unknown property \"efect\"; did you mean \"effect\"?"},
         {"{\"error\":{\"effect\":\"none\",\"type\":7}}", "type must be a non-empty string"},
         {"{\"error\":{\"effect\":\"none\",\"type\":\"\"}}", "type must be a non-empty string"},
+        {"{\"error\":{\"effect\":\"none\",\"type\":\"e\\u001bx\"}}",
+         "type contains the control or formatting character U+001B; remove it"},
+        {"{\"error\":{\"effect\":\"none\",\"type\":\"e\\u0000\"}}", "character U+0000"},
+        {too_long, "type is longer than 256 bytes"},
         {"{\"error\":{\"effect\":\"none\",\"title\":{}}}", "title and detail"},
         {"{\"error\":{\"effect\":\"none\",\"status\":1000}}", "status must be"},
         {"{\"error\":{\"effect\":\"none\",\"retryAfterMs\":-1}}", "retryAfterMs"},

@@ -599,6 +599,45 @@ static void the_one_bad_reply_of_a_batch_is_found(void **state)
     assert_int_equal(rv_session_counts(f->session)->refused, 1);
 }
 
+static void a_refused_reply_is_replaced_once_by_an_error(void **state)
+{
+    struct fixture *f = *state;
+    const char *refusal = "{\"results\":[{\"step\":null,\"status\":422,"
+                          "\"detail\":\"replies[0].error.type is bad\"}]}";
+    rv_place place = take_one(f, 100);
+    struct rv_session_error error = {.type = RV_STR("e\033x"), .transient = true};
+    rv_session_fail(f->session, place, 101, &error);
+    call_expect(f, 101, RV_LANE_REPLY);
+    assert_string_equal(text_at(f, "/replies/0/error/type"), "e\033x");
+    answer(f, RV_LANE_REPLY, 102, refusal);
+    assert_non_null(strstr(f->log, "422 replies[0].error.type is bad"));
+    while (call_take(f, 103) && f->call.lane == RV_LANE_POLL) {
+    }
+    assert_int_equal(f->call.lane, RV_LANE_REPLY);
+    assert_string_equal(text_at(f, "/replies/0/token"), "t1");
+    assert_string_equal(text_at(f, "/replies/0/error/type"), "reply-refused");
+    assert_string_equal(text_at(f, "/replies/0/error/title"), "replies[0].error.type is bad");
+    assert_string_equal(text_at(f, "/replies/0/error/effect"), "none");
+    assert_false(rv_json_at(&f->body, RV_STR("/replies/0/error/transient"))->truth);
+    answer(f, RV_LANE_REPLY, 104, refusal);
+    assert_false(rv_session_sending(f->session));
+    assert_int_equal(rv_session_counts(f->session)->refused, 2);
+}
+
+static void a_refused_output_becomes_an_error_of_unknown_effect(void **state)
+{
+    struct fixture *f = *state;
+    rv_place place = take_one(f, 100);
+    rv_session_done(f->session, place, 101, RV_STR("1"));
+    for (int i = 0; i < 8 && !has(f, "/replies/0/error") && call_take(f, 102 + i); i++)
+        if (f->call.lane == RV_LANE_REPLY && has(f, "/replies/0/output"))
+            rv_session_answered(f->session, RV_LANE_REPLY, 102 + i, 413, -1,
+                                RV_STR("{\"title\":\"too large\"}"));
+    assert_string_equal(text_at(f, "/replies/0/error/type"), "reply-refused");
+    assert_string_equal(text_at(f, "/replies/0/error/title"), "too large");
+    assert_string_equal(text_at(f, "/replies/0/error/effect"), "unknown");
+}
+
 /* A proxy shows its page while the server behind it starts again. */
 static void a_page_of_another_program_takes_no_reply(void **state)
 {
@@ -622,6 +661,19 @@ static void output_that_is_no_json_becomes_an_error(void **state)
     call_expect(f, 101, RV_LANE_REPLY);
     assert_string_equal(text_at(f, "/replies/0/error/type"), "agent-output");
     assert_string_equal(text_at(f, "/replies/0/error/effect"), "unknown");
+}
+
+static void output_that_is_nested_too_deep_is_told_with_the_limit(void **state)
+{
+    struct fixture *f = *state;
+    rv_place place = take_one(f, 100);
+    char deep[2 * 65];
+    memset(deep, '[', 65);
+    memset(deep + 65, ']', 65);
+    rv_session_done(f->session, place, 101, (struct rv_str){deep, sizeof deep});
+    call_expect(f, 101, RV_LANE_REPLY);
+    assert_string_equal(text_at(f, "/replies/0/error/title"),
+                        "the agent's output is nested deeper than 64 levels");
 }
 
 static void an_undecided_reply_is_sent_again(void **state)
@@ -716,8 +768,11 @@ int main(void)
         WITH_SESSION(a_long_refusal_is_cut_with_a_mark),
         cmocka_unit_test(another_program_at_the_address_is_named),
         WITH_SESSION(the_one_bad_reply_of_a_batch_is_found),
+        WITH_SESSION(a_refused_reply_is_replaced_once_by_an_error),
+        WITH_SESSION(a_refused_output_becomes_an_error_of_unknown_effect),
         WITH_SESSION(a_page_of_another_program_takes_no_reply),
         WITH_SESSION(output_that_is_no_json_becomes_an_error),
+        WITH_SESSION(output_that_is_nested_too_deep_is_told_with_the_limit),
         WITH_SESSION(an_undecided_reply_is_sent_again),
         WITH_SESSION(half_an_answer_is_a_lost_one),
         WITH_SESSION(stop_lets_what_is_open_end),

@@ -2,6 +2,7 @@
 
 #include "base/limits.h"
 #include "base/suggest.h"
+#include "base/utf8.h"
 #include "json/json.h"
 
 #include <string.h>
@@ -94,6 +95,29 @@ static bool text_read(struct rv_arena *arena, const struct rv_json *error, const
     return *text != NULL;
 }
 
+/* NULL, or why the server would refuse this type. */
+static const char *type_wrong(struct rv_arena *arena, const struct rv_json *error)
+{
+    const struct rv_json *value = rv_json_get(error, RV_STR("type"));
+    if (value == NULL)
+        return NULL;
+    struct rv_str text = rv_json_str(value);
+    if (text.len == 0)
+        return "invalid error on stdout: type must be a non-empty string";
+    uint32_t hidden = rv_utf8_hidden(text);
+    if (hidden != UINT32_MAX)
+        return rv_arena_printf(arena,
+                               "invalid error on stdout: type contains the control or formatting "
+                               "character U+%04X; remove it",
+                               (unsigned)hidden)
+            .at;
+    if (text.len > RV_KEY_BYTES_MAX)
+        return rv_arena_printf(arena, "invalid error on stdout: type is longer than %d bytes",
+                               RV_KEY_BYTES_MAX)
+            .at;
+    return NULL;
+}
+
 static bool number_read(const struct rv_json *error, const char *name, int64_t max, int64_t *number)
 {
     const struct rv_json *value = rv_json_get(error, rv_str_of(name));
@@ -128,10 +152,12 @@ static const char *error_take(struct rv_arena *arena, const struct rv_json *erro
     if (error->type != RV_JSON_OBJECT)
         return "invalid error on stdout: it must be an object";
     const char *wrong = names_wrong(arena, error);
+    if (wrong == NULL)
+        wrong = type_wrong(arena, error);
     if (wrong != NULL)
         return wrong;
     if (!text_read(arena, error, "type", &said.type))
-        return "invalid error on stdout: type must be a non-empty string";
+        return "invalid error on stdout: out of memory";
     if (!text_read(arena, error, "title", &said.title) ||
         !text_read(arena, error, "detail", &said.detail))
         return "invalid error on stdout: title and detail must be non-empty strings";
@@ -205,11 +231,19 @@ static void succeeded(struct rv_arena *arena, const struct rv_exec_result *resul
     struct rv_json value;
     struct rv_json_fault fault = {.message = "out of memory"};
     struct rv_str output = trimmed(result->output).len > 0 ? result->output : RV_STR("null");
-    if (rv_json_parse(arena, output, RV_JSON_DEPTH_MAX, &value, &fault) == RV_OK) {
+    enum rv_err err = rv_json_parse(arena, output, RV_JSON_DEPTH_MAX, &value, &fault);
+    if (err == RV_OK) {
         outcome->output = rv_arena_str(arena, output);
         return;
     }
     outcome->failure.type = "output-no-json";
+    if (err == RV_ERR_LIMIT && fault.line != 0) {
+        outcome->failure.title =
+            rv_arena_printf(arena, "stdout:%u:%u: the output is nested deeper than %d levels",
+                            fault.line, fault.column, RV_JSON_DEPTH_MAX)
+                .at;
+        return;
+    }
     outcome->failure.title = rv_arena_printf(
                                  arena,
                                  "stdout:%u:%u: %s; the output must be one JSON value, such as "

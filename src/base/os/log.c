@@ -131,7 +131,7 @@ static struct log_char char_read(const char *at, const char *end)
 static size_t escaped_len(struct rv_str text)
 {
     size_t len = 0;
-    for (size_t i = 0; i < text.len;) {
+    for (size_t i = 0; i < text.len && len <= RV_LOG_LINE_BYTES;) { /* beyond: it does not fit */
         struct log_char c = char_read(text.at + i, text.at + text.len);
         len += c.len;
         i += c.bytes;
@@ -161,7 +161,7 @@ static void line_add_escaped(struct log_line *line, struct rv_str text, size_t r
 static bool value_needs_quotes(struct rv_str text)
 {
     static const char special[] = " \"\\=";
-    for (size_t i = 0; i < text.len; i++)
+    for (size_t i = 0; i < text.len && i < RV_LOG_LINE_BYTES; i++)
         if (memchr(special, text.at[i], sizeof special - 1) != NULL)
             return true;
     return text.len == 0 || escaped_len(text) != text.len;

@@ -1,6 +1,6 @@
 /* A load is a round trip to the store, so a batch asks for all that it will most likely need
  * before it decides anything: small calls first, of large ones the first piece, then what is due,
- * then what its polls will be given. The bytes are bounded as those of any part of a batch; what
+ * then, where others write, too, what its polls will be given. The bytes are bounded as those of any part of a batch; what
  * does not fit is loaded by the part that needs it. */
 #include "scheduler/batch/ahead.h"
 
@@ -47,7 +47,7 @@ static void dues_name(const struct rv_scheduler *s, struct names *names)
 
 static void ready_name(struct rv_scheduler *s, struct names *names)
 {
-    if (s->draining || s->agents.recovering)
+    if (!s->enlistment.shared || s->draining || s->agents.recovering)
         return;
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
         struct agent_kind *kind = p->poll != NULL && !p->left

@@ -35,6 +35,8 @@ struct batch {
     struct rv_arena *arena;
     struct work *works;        /* every task that the batch touches */
     struct rv_map works_by_id; /* id -> struct work * */
+    struct rv_map named;       /* id -> the load that has named it last, */
+    uint64_t loads;            /* ... by its number */
     struct pending_list calls;
     struct pending *damaged;    /* the query that met rows which cannot be read; NULL: none */
     struct pending_list behind; /* large calls whose turn is a later batch's */

@@ -62,7 +62,9 @@ size_t share_piece(const struct rv_scheduler *s)
 
 size_t share_load(const struct rv_scheduler *s)
 {
-    return s->shortage.halvings > 0 ? share_piece(s) : LOAD_TASKS;
+    if (s->shortage.halvings > 0)
+        return share_piece(s);
+    return s->enlistment.shared ? LOAD_TASKS_SHARED : LOAD_TASKS;
 }
 
 void shortage_of(struct rv_scheduler *s, struct rv_task_id task)

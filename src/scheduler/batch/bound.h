@@ -51,8 +51,9 @@ size_t share_left(const struct rv_scheduler *s);
 /* So many tasks, at most, are loaded and decided before the share is looked at again. */
 enum { PIECE_TASKS = 8 };
 size_t share_piece(const struct rv_scheduler *s);
-/* So many, at most, one load asks for. */
-enum { LOAD_TASKS = 256 };
+/* So many, at most, one load asks for: many where it is a round trip; else few, which are decided
+ * while they are in the processor's cache. */
+enum { LOAD_TASKS = 16, LOAD_TASKS_SHARED = 256 };
 size_t share_load(const struct rv_scheduler *s);
 /* May the task be loaded for the call in this batch? One that is there already takes no more. */
 bool share_lets(struct rv_scheduler *s, const struct pending *p, struct rv_task_id task);

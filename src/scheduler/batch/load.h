@@ -44,7 +44,7 @@ void work_offer(struct rv_scheduler *s, struct work *work);
 void work_withdraw(struct rv_scheduler *s, const struct work *work);
 /* The tasks of these steps that the batch does not have yet, for a load; `ret_ids` has room for
  * `count`. Gives their number. */
-size_t work_load_name(const struct rv_scheduler *s, const struct rv_step_id *ids, size_t count,
+size_t work_load_name(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count,
                       struct rv_task_id *ret_ids);
 /* What was loaded becomes part of the batch. */
 RV_CHECK enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_wants *load);

@@ -254,26 +254,26 @@ static enum rv_err work_take_bare(struct rv_scheduler *s, struct rv_task_id id)
     return work_take(s, work, &bare, clock.now);
 }
 
-/* A task that a batch names twice it mostly names twice in a row. */
-enum { NEAR = 8 };
-
-static bool is_among(struct rv_task_id id, const struct rv_task_id *ids, size_t count)
+/* Whether this load names the task already. Without memory to note that it may come twice. */
+static bool is_named(struct rv_scheduler *s, struct rv_task_id id)
 {
-    for (size_t i = 0; i < count; i++)
-        if (ids[i].value == id.value)
-            return true;
-    return false;
+    uint64_t *load = rv_map_find(&s->batch.named, (uint64_t)id.value, 0);
+    bool named = load != NULL && *load == s->batch.loads;
+    if (load != NULL)
+        *load = s->batch.loads;
+    else if (rv_map_put(&s->batch.named, (uint64_t)id.value, 0, s->batch.loads) != RV_OK)
+        return false;
+    return named;
 }
 
-size_t work_load_name(const struct rv_scheduler *s, const struct rv_step_id *ids, size_t count,
+size_t work_load_name(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count,
                       struct rv_task_id *ret_ids)
 {
     size_t fresh = 0;
+    s->batch.loads++;
     for (size_t i = 0; i < count; i++) {
         struct rv_task_id id = ids[i].task;
-        size_t near = fresh < NEAR ? fresh : NEAR;
-        if (id.value != 0 && work_find(s, id) == NULL && !shortage_parks(s, id) &&
-            !is_among(id, ret_ids + fresh - near, near))
+        if (id.value != 0 && work_find(s, id) == NULL && !shortage_parks(s, id) && !is_named(s, id))
             ret_ids[fresh++] = id;
     }
     rv_assert(fresh <= count);

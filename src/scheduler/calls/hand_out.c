@@ -12,6 +12,7 @@
 #include "dispatch/limits.h"
 #include "dispatch/routing.h"
 #include "scheduler/batch/batch.h"
+#include "scheduler/batch/bound.h"
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
@@ -113,6 +114,7 @@ enum rv_err hand_out_match(struct rv_scheduler *s)
     struct desk desk = {.agents = &s->agents,
                         .now = s->batch.now,
                         .turn = s->batch.turn,
+                        .load_max = share_load(s),
                         .has = desk_has,
                         .load = desk_load,
                         .verify = desk_verify,

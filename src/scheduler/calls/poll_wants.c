@@ -27,8 +27,12 @@ static bool want(struct wanted *wanted, struct rv_step_id step)
     return true;
 }
 
-static bool confirms(const struct rv_poll *poll, const struct delivery *delivery)
+/* The instance has the answer, or shows it with a reply of the same batch. */
+static bool is_heard(const struct rv_scheduler *s, const struct rv_poll *poll,
+                     const struct delivery *delivery)
 {
+    if (delivery->answered_at + LOST_GRACE_MS > s->batch.expected_now)
+        return true;
     for (size_t i = 0; i < poll->confirm_count; i++)
         if (rv_str_is(poll->confirm[i], delivery->poll))
             return true;
@@ -64,7 +68,7 @@ size_t poll_wants(const struct rv_scheduler *s, const struct pending *p, struct 
             break;
     for (const struct delivery *d = poll->confirms ? instance->unconfirmed : NULL; d != NULL;
          d = d->next)
-        if (d != again && !confirms(poll, d))
+        if (d != again && !is_heard(s, poll, d))
             delivery_wants(d, &wanted);
     rv_assert(wanted.count <= room);
     return wanted.count;

@@ -97,7 +97,7 @@ static enum rv_err fail_in_use(const struct opening *opening, int fd)
 }
 
 /* The lock is the process's, not the file's existence: it ends with it, however it ends. */
-static enum rv_err lock_take(const struct opening *opening)
+static enum rv_err lock_try(const struct opening *opening, bool *ret_gone)
 {
     int fd = rv_sqlite_lock_open(opening->path, &opening->store->lock_made);
     if (fd < 0 && errno == ELOOP)
@@ -115,9 +115,10 @@ static enum rv_err lock_take(const struct opening *opening)
         close(fd);
         return err;
     }
-    if (rv_sqlite_lock_is_gone(fd)) {
+    *ret_gone = rv_sqlite_lock_is_gone(opening->path, fd);
+    if (*ret_gone) {
         close(fd);
-        return lock_take(opening);
+        return RV_OK;
     }
     rv_assert(opening->store->lock_fd < 0);
     opening->store->lock_fd = fd;
@@ -127,15 +128,18 @@ static enum rv_err lock_take(const struct opening *opening)
     return RV_OK;
 }
 
-/* ---- the database ---- */
-
-static bool log_there(const struct opening *opening)
+/* Whoever made it for a store that was refused may have removed it since it was opened. */
+static enum rv_err lock_take(const struct opening *opening)
 {
-    char name[PATH_MAX + sizeof "-wal"];
-    struct stat stat_of;
-    int len = snprintf(name, sizeof name, "%s-wal", opening->path);
-    return len > 0 && (size_t)len < sizeof name && stat(name, &stat_of) == 0;
+    enum { TRIES = 10 };
+    bool gone = true;
+    for (int i = 0; i < TRIES && gone; i++)
+        RV_TRY(lock_try(opening, &gone));
+    return gone ? fail(opening, RV_ERR_IN_USE, "has a lock file that is removed all the time")
+                : RV_OK;
 }
+
+/* ---- the database ---- */
 
 /* Opening it for a look would drop the locks that another store of this process has on it. */
 static enum rv_err file_find(const struct opening *opening)
@@ -145,7 +149,7 @@ static enum rv_err file_find(const struct opening *opening)
         return RV_OK;
     if (errno != ENOENT)
         return fail_errno(opening, "cannot be opened", errno);
-    if (log_there(opening))
+    if (rv_sqlite_log_there(opening->path))
         return fail(opening, RV_ERR_NOT_FOUND,
                     "does not exist, but its log (the same name with -wal) does: the store's file "
                     "was deleted or moved. Put the file back, or restore a backup");
@@ -263,6 +267,12 @@ static enum rv_err log_match(const struct opening *opening)
 {
     const struct rv_record_of_log *recorded = &opening->store->recorded;
     bool there = opening->store->log_found;
+    struct stat stat;
+    if (fstat(opening->store->copier.fd, &stat) == 0 && stat.st_size == 1)
+        /* SQLite takes it for an empty file, and its log for one that is left over. */
+        return fail(opening, RV_ERR_CORRUPT,
+                    "is 1 byte long: the store's file was overwritten. Put the file back, or "
+                    "restore a backup");
     uint32_t number = file_number(opening, RV_HEADER_APPLICATION);
     bool empty = is_empty(opening);
     if (there && empty)

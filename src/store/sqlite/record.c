@@ -32,10 +32,23 @@ int rv_sqlite_lock_open(const char *path, bool *ret_made)
     return fd < 0 && errno == EEXIST ? open(name, flags, 0600) : fd;
 }
 
-bool rv_sqlite_lock_is_gone(int fd)
+bool rv_sqlite_lock_is_gone(const char *path, int fd)
 {
+    char name[PATH_MAX];
+    struct stat mine, there;
+    if (!lock_name(path, name) || fstat(fd, &mine) != 0)
+        return false;
+    if (stat(name, &there) != 0)
+        return errno == ENOENT;
+    return mine.st_dev != there.st_dev || mine.st_ino != there.st_ino;
+}
+
+bool rv_sqlite_log_there(const char *path)
+{
+    char name[PATH_MAX + sizeof "-wal"];
     struct stat about;
-    return fstat(fd, &about) == 0 && about.st_nlink == 0;
+    int len = snprintf(name, sizeof name, "%s-wal", path);
+    return len > 0 && (size_t)len < sizeof name && stat(name, &about) == 0;
 }
 
 int64_t rv_sqlite_lock_pid(int fd)

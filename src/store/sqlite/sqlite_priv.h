@@ -354,8 +354,10 @@ enum rv_err rv_sqlite_err(struct rv_sqlite *store, int code);
 
 /* The descriptor of the lock file beside `path`, not locked; -1: errno tells why. */
 int rv_sqlite_lock_open(const char *path, bool *ret_made);
+/* Whether there is a log beside the file. */
+bool rv_sqlite_log_there(const char *path);
 /* After it was locked: whoever made it has removed it, and another process may lock a new one. */
-bool rv_sqlite_lock_is_gone(int fd);
+bool rv_sqlite_lock_is_gone(const char *path, int fd);
 /* The pid in the lock file, 0 when there is none or no such process lives. */
 int64_t rv_sqlite_lock_pid(int fd);
 /* Of a refused store: removes the lock file if this process made it and it knows no store. The lock
