@@ -1,7 +1,7 @@
 /* A load is a round trip to the store, so a batch asks for all that it will most likely need
  * before it decides anything: small calls first, of large ones the first piece, then what is due,
- * then, where others write, too, what its polls will be given. The bytes are bounded as those of any part of a batch; what
- * does not fit is loaded by the part that needs it. */
+ * then, where others write, too, what its polls will be given. The bytes are bounded as those of
+ * any part of a batch; what does not fit is loaded by the part that needs it. */
 #include "scheduler/batch/ahead.h"
 
 #include "base/assert.h"
