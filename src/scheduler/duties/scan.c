@@ -190,10 +190,10 @@ static enum rv_err scan_plan(struct rv_scheduler *s)
         return RV_ERR_MEMORY;
     size_t count = 0, loaded = 0, wanted = missed_take(s, ids, RV_SCAN_ROWS_MAX);
     enum rv_err err = scan_load(s, SHARE_MISSED, ids, wanted, &loaded);
+    for (size_t i = err == RV_OK ? loaded : 0; i < wanted; i++)
+        peers_miss(s, ids[i].task);
     if (err != RV_OK)
         return err;
-    for (; loaded < wanted; loaded++)
-        peers_miss(s, ids[loaded].task);
     bool first = s->supervisor.scan_first;
     uint64_t round = round_of(s);
     err = rv_supervisor_scan(&s->supervisor, s->batch.arena, s->batch.now, tasks, &count);
