@@ -43,7 +43,7 @@ struct tap {
     bool dies;          /* ... in this commit: nothing can be asked any more */
     bool dead;          /* ... and has died: nothing is answered any more */
     int64_t now;        /* of the open transaction */
-    int64_t newest;     /* instant that the process was told */
+    int64_t newest;     /* latest store time that the process has received */
     int64_t looked;     /* what the store's clock showed at the newest begin; 0: none yet, */
     int64_t looked_at;  /* and when, in virtual time */
     bool decided;       /* the batch has its instant, that of its first transaction: */

@@ -17,7 +17,7 @@ struct rv_store *tap_open(struct server *s, struct rv_store *inner);
 void tap_close(struct server *s);
 /* Since it was opened something was read damaged, and may be remembered so. */
 bool tap_misread(const struct server *s);
-/* The newest instant that the store has told the process. */
+/* The latest store time that the process has received. */
 int64_t tap_newest(const struct server *s);
 /* The disk is full for so long. */
 void tap_fill(struct server *s, int64_t ms);

@@ -45,21 +45,23 @@ static void dues_name(const struct rv_scheduler *s, struct names *names)
         names->ids[names->count++] = (struct rv_step_id){due[i], 0};
 }
 
+/* The agents whose steps the call polls for; NULL: it does not poll, or no such agent is known. */
+static struct agent_kind *polled_kind(const struct rv_scheduler *s, const struct pending *p)
+{
+    return p->poll != NULL && !p->left ? agents_kind_find(&s->agents, p->poll->agent) : NULL;
+}
+
 static void ready_name(struct rv_scheduler *s, struct names *names)
 {
     if (!s->enlistment.shared || s->draining || s->agents.recovering)
         return;
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
-        struct agent_kind *kind = p->poll != NULL && !p->left
-                                      ? agents_kind_find(&s->agents, p->poll->agent)
-                                      : NULL;
+        struct agent_kind *kind = polled_kind(s, p);
         if (kind != NULL)
             routing_expect(kind, p->poll->max, s->batch.turn);
     }
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
-        struct agent_kind *kind = p->poll != NULL && !p->left
-                                      ? agents_kind_find(&s->agents, p->poll->agent)
-                                      : NULL;
+        struct agent_kind *kind = polled_kind(s, p);
         if (kind != NULL)
             names->count += routing_next(kind, s->batch.turn, names->ids + names->count,
                                          names->most - names->count);
