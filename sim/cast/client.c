@@ -11,6 +11,7 @@
 #include "sim/world/fault.h"
 #include "sim/store/rewind.h"
 #include "sim/cast/workload.h"
+#include "sim/store/database.h"
 #include "sim/world/world.h"
 
 #include <stdio.h>
@@ -94,9 +95,11 @@ static void submit(struct world *w, uint32_t client, uint32_t number, enum tag t
     c->busy = true;
     c->asked_for = number;
     c->submissions[number - c->from].other_sent |= tag == TAG_OTHER;
-    net_ask(w, PEER_CLIENT, client, 0, tag, "POST",
-            waits ? RV_STR("/v1/tasks?wait=PT2S") : RV_STR("/v1/tasks"), rv_buf_str(&body),
-            ANSWER_WITHIN_MS);
+    /* Where several servers may commit the end that is waited for it is waited for longer. */
+    struct rv_str waiting = database_shared(w) ? RV_STR("/v1/tasks?wait=PT8S")
+                                               : RV_STR("/v1/tasks?wait=PT2S");
+    net_ask(w, PEER_CLIENT, client, 0, tag, "POST", waits ? waiting : RV_STR("/v1/tasks"),
+            rv_buf_str(&body), ANSWER_WITHIN_MS);
     rv_buf_done(&body);
 }
 

@@ -131,7 +131,7 @@ static size_t hook_of(const struct rv_notice *notice)
 static void arrive(struct world *w, struct flight *f)
 {
     size_t hook = hook_of(f->notice);
-    uint32_t actor = ACTOR_SERVER + f->server;
+    uint32_t actor = actor_server(f->server);
     int64_t *down_until = &w->hooks->down_until[hook];
     if (w->now >= *down_until && fault_strikes(w, FAULT_HOOK_DOWN, actor))
         *down_until = w->now + 1 + (int64_t)fault_roll(w, DOWN_MS);

@@ -110,8 +110,10 @@ void limiter_lost(struct world *w, struct exchange *x)
 /* ---- what is committed ---- */
 
 /* What is counted is counted from the change on, with a full second's worth. */
-static void learn(struct limited *kind, const struct rv_agent_limit *limit, int64_t now)
+static void learn(const struct world *w, struct limited *kind, const struct rv_agent_limit *limit,
+                  int64_t now)
 {
+    kind->changed_at = w->now;
     if (limit->per_second != kind->limit.per_second) {
         kind->counted_at = now;
         kind->room = (int64_t)limit->per_second * 1000;
@@ -130,7 +132,7 @@ static void learn_record(struct world *w, const struct rv_record *row, bool gone
                       RV_STR_FMT(row->value));
     for (size_t i = 0; i < SIM_KINDS_MAX; i++)
         if (w->limiter.kinds[i].agent == agent)
-            learn(&w->limiter.kinds[i], &limit, now);
+            learn(w, &w->limiter.kinds[i], &limit, now);
 }
 
 void limiter_committed(struct world *w, const struct rv_batch *batch, int64_t now)
@@ -159,7 +161,7 @@ void limiter_started(struct world *w, struct rv_store *store)
         for (size_t i = 0; i < count; i++)
             found = found || history_hash(rows[i].key) == l->kinds[k].agent;
         if (!found)
-            learn(&l->kinds[k], &(struct rv_agent_limit){.at = 0}, 0);
+            learn(w, &l->kinds[k], &(struct rv_agent_limit){.at = 0}, 0);
     }
     for (size_t i = 0; err == RV_OK && i < count; i++)
         learn_record(w, &rows[i], false, rows[i].at);

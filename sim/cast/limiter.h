@@ -16,7 +16,8 @@ struct limited {
     uint64_t agent;     /* hash of its name */
     int64_t counted_at; /* thousandths of attempts that might begin now, and as of when */
     int64_t room;
-    uint64_t begun_in; /* the commit in which an attempt began; 0: looked at since */
+    int64_t changed_at; /* virtual time: the limit was committed */
+    uint64_t begun_in;  /* the commit in which an attempt began; 0: looked at since */
     uint32_t begun_most;
 };
 

@@ -14,25 +14,26 @@ struct reading {
     uint64_t batches; /* that went well; 0: nothing was read */
 };
 
-struct bounds {
+/* How a server has attended to what is owed. */
+struct attention {
     struct reading attended;
     struct reading started; /* at the newest bound_start */
-    uint64_t led;           /* batches, when the newest process took the supervisor's role */
-    int64_t seen_at;        /* the store's clock in the newest batch; 0: it did not go well */
+    int64_t seen_at;        /* the store's clock in its newest batch; 0: it did not go well */
     int64_t heard_at;       /* ... and what it showed when the oldest call that stayed arrived */
-    uint64_t behind; /* calls and requests that take turns before what is owed, one in a batch */
-    uint64_t supervisor; /* of several servers: whose batches they were */
-    int64_t looked_at;   /* virtual time: all open steps were looked at */
-    uint64_t claims;     /* of the supervisor's role, committed */
-    uint64_t writes;     /* other commits that wrote */
+    uint64_t behind;   /* calls and requests that take turns before what is owed, one in a batch */
+    int64_t looked_at; /* virtual time: all open steps were looked at */
+};
+
+struct bounds {
+    int64_t seen_at; /* the store's clock in the newest batch of any server; 0: not well */
+    uint64_t claims; /* of the supervisor's role, committed */
+    uint64_t writes; /* other commits that wrote */
 };
 
 /* A server has started, or has to learn anew what the store has, or what it has done was in vain:
  * what is owed is owed from now on. */
 void bound_start(struct world *w);
-/* Another process has taken the supervisor's role: its batches end what is over from now on. */
-void bound_led(struct world *w);
 /* A batch of the server is over; `good`: the store refused nothing of it. */
-void bound_batch(struct world *w, const struct server *s, bool good);
+void bound_batch(struct world *w, struct server *s, bool good);
 
 #endif

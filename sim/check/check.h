@@ -25,6 +25,7 @@ void check_record(const struct transition *t);
 void check_secrets(const struct transition *t);
 void check_messages(const struct transition *t);
 void check_role(const struct transition *t);
+void check_owner(const struct transition *t);
 void check_operator(const struct transition *t);
 void check_history(const struct transition *t);
 /* An operator's command was answered: accepted, or refused. */
@@ -131,7 +132,11 @@ void check_refused(struct world *w, struct refused *refused, struct rv_str reque
 void check_sent_again(struct world *w, struct refused *refused, struct rv_str request,
                       int64_t agent_now);
 
-/* check_role.c: a claim of the supervisor's role was committed, of `another` process or not. */
+/* check_role.c: the server finds that it was deposed. */
+void check_deposed(struct server *s);
+/* What belongs to no task was committed by that server. */
+void check_role_batch(struct world *w, const struct server *s, const struct rv_batch *batch);
+/* A claim of the supervisor's role was committed, of `another` process or not. */
 void check_claimed(struct world *w, bool another);
 /* Before the servers are killed at last. */
 void check_role_end(struct world *w);
@@ -154,6 +159,8 @@ void check_end(struct world *w);
 /* check_circuit.c */
 /* Whether an open circuit may hold back what is ready for the agent just now. */
 bool check_circuit_holds(const struct world *w, const struct step_past *step);
+/* Whether one that may hold it back was ever open. */
+bool check_circuit_was_open(const struct world *w, const struct step_past *step);
 /* Its next attempt begins with the commit, which leaves `step`. */
 void check_circuit_begins(const struct transition *t, struct step_past *past,
                           const struct rv_step *step);

@@ -160,6 +160,11 @@ bool check_circuit_holds(const struct world *w, const struct step_past *step)
     return until >= 0 && (until >= w->bounds.seen_at || probe_is_out(w, step));
 }
 
+bool check_circuit_was_open(const struct world *w, const struct step_past *step)
+{
+    return w->knobs.circuit != 0 && shut_until(w, step) >= 0;
+}
+
 /* P-02: what nobody has tried for long calls for an operator. The server's absence does not count,
  * and agents get the whole time to come back after it (decision 005). */
 void check_waiting_called(struct world *w)

@@ -3,6 +3,7 @@
 #include "sim/world/fault.h"
 #include "sim/world/history.h"
 #include "sim/cast/said.h"
+#include "sim/store/database.h"
 #include "sim/store/tap.h"
 #include "sim/world/server.h"
 #include "sim/world/world.h"
@@ -25,7 +26,8 @@ static bool gets_new(const struct server *s, const struct rv_poll *poll)
 }
 
 /* A-01: what an agent got before it was started again is over before it gets anything new, or its
- * reply is being decided (decision 024): that takes as long as its expressions. */
+ * reply is being decided (decision 024), or was in the same batch: that takes as long as its
+ * expressions. */
 static void check_boot(const struct server *s, struct rv_task_id task, const struct step_past *step,
                        const struct rv_poll *poll)
 {
@@ -33,11 +35,12 @@ static void check_boot(const struct server *s, struct rv_task_id task, const str
     struct rv_step_id id = {task, step->row.number};
     int64_t age_ms;
     if (step->boot != history_hash(poll->boot) && gets_new(s, poll) &&
-        said_in_hand(s, &id, step->row.token, &age_ms) == NULL)
+        said_in_hand(s, &id, step->row.token, &age_ms) == NULL &&
+        rv_map_find(&s->replied, step->row.token, id.number) == NULL)
         world_violate(w, "A-01",
-                      "%.*s, started again, gets work while attempt %u of step %u, of "
+                      "%.*s, started again, gets work from %s while attempt %u of step %u, of "
                       "its life before, is open",
-                      RV_STR_FMT(poll->instance), step->row.attempt, step->row.number);
+                      RV_STR_FMT(poll->instance), s->name, step->row.attempt, step->row.number);
 }
 
 /* A-02: the same poll gets the same open attempts, each time that it is answered. (Not when a
@@ -58,17 +61,15 @@ static void check_repeat(struct world *w, const struct step_past *step, const st
                       step->row.number);
 }
 
-/* A server knows what it has handed out itself, and, by its first walk, what was out when it
- * started. What another one hands out meanwhile it learns within a scan, so that is not owed; nor
- * is what another one had ended, in commits that the store has lost since: of these only who made
- * them is told. */
-static bool is_known(const struct server *s, const struct task_past *task,
-                     const struct step_past *step)
+/* Where several servers may share a store, each knows the tasks that it owned before the batch. Not
+ * owed is what another one had ended, in commits that the store has lost since: of these only who
+ * made them is told. */
+static bool is_known(const struct server *s, const struct task_past *task)
 {
-    if (s->world->knobs.servers == 1)
+    if (!database_shared(s->world))
         return true;
-    bool its = step->began_by == s->number + 1 || step->began_at < s->started_at;
-    return its && !history_lacks(s->world, task->row.id);
+    bool its = task->row.locked_by == rv_scheduler_enlistment(s->scheduler)->instance;
+    return its && task->owned_at < s->taken_at && !history_lacks(s->world, task->row.id);
 }
 
 void check_answered(const struct server *s, const struct rv_poll *poll, bool superseded)
@@ -81,7 +82,7 @@ void check_answered(const struct server *s, const struct rv_poll *poll, bool sup
         struct task_past *task = w->history->all[i];
         for (uint32_t n = 0; n < task->row.open_count && !task->unreadable; n++) {
             const struct step_past *step = history_step(task, task->row.open[n]);
-            if (step == NULL || step->holder != holder || !is_known(s, task, step) ||
+            if (step == NULL || step->holder != holder || !is_known(s, task) ||
                 !rv_attempt_state_live(step->row.attempt_state))
                 continue;
             w->concerned = task->row.id;

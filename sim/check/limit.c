@@ -1,9 +1,12 @@
-/* What an operator allows the agents of one name. Alone on its store a server knows what is
- * committed; where there are several each hears of it within a scan interval, and they are left
- * out; so are those whose store has lost what was committed. */
+/* What an operator allows the agents of one name. With a store of its own a server knows what is
+ * committed. Where several may share one each reads it once in a scan interval: what begins in a
+ * batch that was under way before that is left out. So is all in a world whose store has lost what
+ * was committed. */
 #include "sim/check/check.h"
 
+#include "sim/store/database.h"
 #include "sim/world/fault.h"
+#include "sim/world/server.h"
 #include "sim/cast/limiter.h"
 #include "sim/world/world.h"
 
@@ -69,11 +72,19 @@ static void check_begun(const struct transition *t, struct limited *kind)
     kind->begun_most = most;
 }
 
+/* The server has read what is allowed, or should have. */
+static bool is_told(const struct world *w, const struct limited *kind)
+{
+    const struct server *s = w->committing;
+    return !database_shared(w) ||
+           (s != NULL && s->begun_at > kind->changed_at + (int64_t)w->knobs.scan_ms);
+}
+
 void check_limits(const struct transition *t)
 {
     struct limiter *l = &t->w->limiter;
     bool lost = fault_happened(t->w, FAULT_FAILOVER);
-    if (t->w->knobs.limits == 0 || t->w->knobs.servers > 1 || l->unknown || lost)
+    if (t->w->knobs.limits == 0 || l->unknown || lost)
         return;
     for (size_t k = 0; k < SIM_KINDS_MAX; k++)
         check_open(t->w, &l->kinds[k]);
@@ -83,7 +94,7 @@ void check_limits(const struct transition *t)
         bool begun = step->kind == RV_KIND_CALL && step->attempt_state == RV_ATTEMPT_OPEN &&
                      (past == NULL || past->row.token != step->token);
         for (size_t k = 0; begun && k < SIM_KINDS_MAX; k++)
-            if (l->kinds[k].agent == history_hash(step->agent))
+            if (l->kinds[k].agent == history_hash(step->agent) && is_told(t->w, &l->kinds[k]))
                 check_begun(t, &l->kinds[k]);
     }
 }

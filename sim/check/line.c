@@ -13,6 +13,7 @@
 #include "sim/check/line.h"
 
 #include "sim/check/check.h"
+#include "sim/store/database.h"
 #include "sim/store/tap.h"
 #include "sim/world/fault.h"
 #include "sim/world/server.h"
@@ -92,14 +93,24 @@ void check_in_line(const struct transition *t)
     }
 }
 
+/* It is this server's. On a shared store those of the process before it are not, before that one's
+ * lease is over. */
+static bool tends(const struct world *w, const struct task_past *task)
+{
+    const struct server *s = &w->servers[0];
+    return !database_shared(w) ||
+           (s->up && task->row.locked_by == rv_scheduler_enlistment(s->scheduler)->instance);
+}
+
 /* Its timeout has not passed, not even while the batch was under way. */
 static bool stands_in_line(const struct world *w, const struct task_past *task,
                            const struct step_past *step)
 {
     const struct rv_step *row = &step->row;
-    int64_t now = w->bounds.seen_at;
+    int64_t now = w->servers[0].attention.seen_at;
     return !task->unreadable && task->row.state != RV_TASK_ERROR && task->row.suspended_at == 0 &&
-           row->kind == RV_KIND_CALL && row->state == RV_STEP_PENDING && row->ready_at < now &&
+           tends(w, task) && row->kind == RV_KIND_CALL && row->state == RV_STEP_PENDING &&
+           row->ready_at < now &&
            (row->deadline == 0 || row->deadline > tap_newest(&w->servers[0]));
 }
 
@@ -132,13 +143,14 @@ static void check_passed_by(struct world *w, const struct task_past *task,
 static bool is_free(const struct world *w, const struct step_past *step, uint64_t from)
 {
     from = step->free_from > from ? step->free_from : from;
-    return step->free_from != 0 && w->bounds.attended.batches - from > batches_before(w);
+    return step->free_from != 0 &&
+           w->servers[0].attention.attended.batches - from > batches_before(w);
 }
 
 /* Seen after each batch, also where nothing is checked. */
 static void step_see(const struct world *w, const struct task_past *task, struct step_past *step)
 {
-    const struct bounds *b = &w->bounds;
+    const struct attention *b = &w->servers[0].attention;
     if (!stands_in_line(w, task, step)) {
         step->lined = step->free_from = 0;
         return;
@@ -153,7 +165,7 @@ static void step_see(const struct world *w, const struct task_past *task, struct
 
 static void step_check(struct world *w, const struct task_past *task, const struct step_past *step)
 {
-    const struct bounds *b = &w->bounds;
+    const struct attention *b = &w->servers[0].attention;
     uint64_t from = step->lined > b->started.batches ? step->lined : b->started.batches;
     from = from > w->lineup.bad_batches ? from : w->lineup.bad_batches;
     if (step->lined == 0 || b->attended.batches - from <= batches_before(w))
@@ -166,7 +178,7 @@ void line_batch(struct world *w, bool good)
 {
     if (!good) {
         w->lineup.bad_at = w->now;
-        w->lineup.bad_batches = w->bounds.attended.batches;
+        w->lineup.bad_batches = w->servers[0].attention.attended.batches;
     }
     /* What was due in a batch that the store refused is offered again within a scan, and then some
      * batches, since the server may have been away for as long. */

@@ -17,6 +17,7 @@ void check_transition(const struct transition *t)
     check_late(t);
     check_delivery(t);
     check_role(t);
+    check_owner(t);
     check_limits(t);
     check_in_line(t);
     check_undo(t);

@@ -84,7 +84,7 @@ uint32_t coverage_actors(const struct rv_step *step, uint32_t began_by)
     int shell = number_of(step->instance, "shell-");
     return (agent >= 0 ? bit(ACTOR_AGENT + (uint32_t)agent) : 0) |
            (shell >= 0 ? bit(ACTOR_SHELL + (uint32_t)shell) : 0) |
-           (began_by != 0 ? bit(ACTOR_SERVER + began_by - 1) : 0);
+           (began_by != 0 ? bit(actor_server(began_by - 1)) : 0);
 }
 
 /* Who sent in the task that this commit makes. */
@@ -105,8 +105,8 @@ static uint32_t committers(const struct world *w)
 {
     uint32_t all = 0;
     for (uint32_t i = 0; i < w->knobs.servers; i++)
-        all |= bit(ACTOR_SERVER + i);
-    return w->committing != NULL ? bit(ACTOR_SERVER + w->committing->number) : all;
+        all |= bit(actor_server(i));
+    return w->committing != NULL ? bit(actor_server(w->committing->number)) : all;
 }
 
 /* Republishing concerns the tasks of the workflow. */

@@ -85,7 +85,7 @@ static bool wait(struct tap *tap, int64_t ms)
 static int64_t half_way(struct tap *tap)
 {
     struct world *w = tap->world;
-    unsigned stream = STREAM_STORE + tap->server->number;
+    unsigned stream = stream_store(tap->server->number);
     int64_t ms = world_spread(w, stream, w->healed ? 1 : w->knobs.store_ms) / 2;
     if (fault_strikes(w, FAULT_SLOW_STORE, tap->actor))
         ms += (int64_t)fault_roll(w, 5000);
@@ -141,6 +141,11 @@ static enum rv_err tap_op_enlist(struct rv_store *store, struct rv_str boot, int
         err = RV_ERR_BUSY;
     if (err == RV_OK)
         err = tap->inner->ops->enlist(tap->inner, boot, pid, ret_enlistment);
+    if (err == RV_OK)
+        tap->server->leased_at = tap->world->now;
+    /* It knows of no transaction yet, or not any more. */
+    tap->heard = tap->sent = 0;
+    tap->owes_alarm = false;
     tap->looked = 0; /* the wall clock may have been set while no process was there */
     return err == RV_OK ? travel(tap, WAY_BACK) : err;
 }
@@ -242,6 +247,8 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
     if (by.number > before)
         tap->sent = by.number;
     w->commits++;
+    if (batch->renew)
+        tap->server->leased_at = batch->resign ? INT64_MIN / 2 : w->now;
     bool role_only = batch->workflows_count + batch->acks_count + batch->changes_count == 0;
     w->bounds.claims += tap->claimed != 0;
     w->bounds.writes += !role_only;
@@ -253,6 +260,7 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
         workload_published(w, batch->workflows[i].name, batch->workflows[i].version);
     storage_look(w);
     check_batch_bytes(w, batch, tap->decided_at);
+    check_role_batch(w, tap->server, batch);
     w->committing = tap->server->at_work ? tap->server : NULL;
     for (size_t i = 0; i < batch->changes_count; i++) {
         by.now = batch->changes[i].at;
@@ -274,7 +282,7 @@ static enum rv_err commit_conflicting(struct tap *tap, struct rv_batch *batch)
     size_t count = batch->changes_count;
     if (count == 0)
         return commit_through(tap, batch);
-    size_t loser = (size_t)world_roll(tap->world, STREAM_STORE + tap->server->number, count);
+    size_t loser = (size_t)world_roll(tap->world, stream_store(tap->server->number), count);
     struct rv_change *all = batch->changes, *rest = malloc(count * sizeof *rest);
     rv_assert(rest != NULL);
     memcpy(rest, all, loser * sizeof *rest);
@@ -338,7 +346,7 @@ static enum rv_err commit_fated(struct tap *tap, struct rv_batch *batch, enum fa
  * its way to has been replaced by a standby. */
 static enum rv_err commit_orphaned(struct tap *tap, struct rv_batch *batch)
 {
-    bool done = world_roll(tap->world, STREAM_STORE + tap->server->number, 2) == 0 &&
+    bool done = world_roll(tap->world, stream_store(tap->server->number), 2) == 0 &&
                 !tap->world->over && tap->connection == tap->world->database->connections;
     if (done && commit_through(tap, batch) == RV_OK)
         world_say(tap->world, "store", "a commit outlives its process");
@@ -469,11 +477,10 @@ static enum rv_err tap_op_find_workflow(struct rv_store *store, struct rv_arena 
     READ(store, find_workflow, arena, space, name, version, ret_row);
 }
 
-static enum rv_err tap_op_scan_open(struct rv_store *store, struct rv_arena *arena,
-                                    struct rv_task_id after, size_t limit,
-                                    const struct rv_task **ret_tasks, size_t *ret_count)
+static enum rv_err tap_op_scan_open(struct rv_store *store, const struct rv_scan *scan,
+                                    struct rv_scanned *ret_rows, size_t *ret_count)
 {
-    READ(store, scan_open, arena, after, limit, ret_tasks, ret_count);
+    READ(store, scan_open, scan, ret_rows, ret_count);
 }
 
 static enum rv_err tap_op_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,
@@ -591,7 +598,7 @@ struct tap *tap_new(struct server *s)
     tap->store.ops = &ops;
     tap->world = s->world;
     tap->server = s;
-    tap->actor = ACTOR_SERVER + s->number;
+    tap->actor = actor_server(s->number);
     return tap;
 }
 

@@ -32,11 +32,26 @@ enum fault_actor {
     ACTOR_OPERATOR = ACTOR_CLIENT + SIM_CLIENTS_MAX,
     ACTOR_NOBODY, /* a connection whose peer has gone */
     ACTOR_SERVER, /* servers and their stores */
-    ACTOR_SHELL = ACTOR_SERVER + SIM_SERVERS_MAX,
+    ACTOR_SHELL = ACTOR_SERVER + SIM_SERVERS_FIRST,
     ACTOR_AUTHOR = ACTOR_SHELL + SIM_SHELLS_MAX,
-    ACTOR_RELAY, /* and its shop */
-    ACTORS_MAX = 24
+    ACTOR_RELAY,     /* and its shop */
+    ACTORS_NET = 24, /* whose messages travel */
+    ACTOR_SERVER_LATE = ACTORS_NET,
+    ACTORS_MAX = ACTOR_SERVER_LATE + SIM_SERVERS_MAX - SIM_SERVERS_FIRST
 };
+
+/* The server of that number, and the other way round. */
+static inline uint32_t actor_server(uint32_t number)
+{
+    return number < SIM_SERVERS_FIRST ? ACTOR_SERVER + number
+                                      : ACTOR_SERVER_LATE + number - SIM_SERVERS_FIRST;
+}
+
+static inline uint32_t actor_server_number(uint32_t actor)
+{
+    return actor < ACTOR_SERVER_LATE ? actor - ACTOR_SERVER
+                                     : actor - ACTOR_SERVER_LATE + SIM_SERVERS_FIRST;
+}
 
 struct part {
     uint16_t kind; /* enum fault or enum part_kind */

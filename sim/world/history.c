@@ -301,8 +301,10 @@ static void step_take(struct transition *t, const struct rv_step *step)
         past->began_at = t->w->now;
         past->began_by = t->w->committing != NULL ? t->w->committing->number + 1 : 0;
     }
-    if (new_token || step->state != past->row.state)
-        past->overdue = past->waits = (struct reading){0};
+    if (new_token || step->state != past->row.state) {
+        memset(past->overdue, 0, sizeof past->overdue);
+        memset(past->waits, 0, sizeof past->waits);
+    }
     past->assumed |= past->row.effect > step->effect || check_found(step, RV_FINDING_NOTHING) ||
                      (step->state == RV_STEP_CANCELLED && check_assumed_now(t));
     struct record record = record_of(step);
@@ -369,6 +371,8 @@ static void transition_take(struct transition *t)
             step_room(past, t->change->alerts[i].step)->call_late = true;
     past->has_hook = t->task->reply_url.at != NULL;
     t->w->history->moved = t->task->id;
+    if (past->row.revision == 0 || past->row.locked_by != t->task->locked_by)
+        past->owned_at = t->w->now;
     past->now = t->now;
     past->row = *t->task;
     past->row.key = past->row.correlation = past->row.input = past->row.context = RV_STR_NONE;
@@ -458,7 +462,7 @@ void history_committed(struct world *w, struct rv_store *store, const struct rv_
 
 static uint64_t process_of(const struct world *w, uint32_t server)
 {
-    return (uint64_t)(ACTOR_SERVER + server) << 32 | w->servers[server].starts;
+    return (uint64_t)(actor_server(server)) << 32 | w->servers[server].starts;
 }
 
 bool history_supervises(const struct world *w, const struct server *s)
@@ -471,7 +475,7 @@ bool history_supervises(const struct world *w, const struct server *s)
 void history_holds(struct world *w, uint32_t actor, int64_t epoch)
 {
     struct history *h = w->history;
-    uint64_t holder = process_of(w, actor - ACTOR_SERVER);
+    uint64_t holder = process_of(w, actor_server_number(actor));
     if (h->held_by != 0 && h->held_by != holder && epoch <= h->held_epoch)
         world_violate(w, "I-10", "another process took the supervisor's role with epoch %lld again",
                       (long long)epoch);
@@ -480,8 +484,7 @@ void history_holds(struct world *w, uint32_t actor, int64_t epoch)
                       (long long)h->held_epoch, (long long)epoch);
     check_claimed(w, h->held_by != 0 && h->held_by != holder);
     if (h->held_by != holder) {
-        bound_led(w);
-        world_say(w, w->servers[actor - ACTOR_SERVER].name,
+        world_say(w, w->servers[actor_server_number(actor)].name,
                   "takes the supervisor's role, epoch %lld", (long long)epoch);
     }
     h->held_by = holder;

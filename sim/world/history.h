@@ -7,6 +7,7 @@
 #include "core/rows.h"
 #include "scheduler/call.h"
 #include "sim/check/bound.h"
+#include "sim/world/knobs.h"
 #include "store/store.h"
 #include "workflow/definition.h"
 
@@ -53,12 +54,14 @@ struct step_past {
     bool gate_whole;       /* or it may be that of the circuit of the whole agent; */
     bool gate_sure;        /* and it is, if that circuit was there when it began */
     uint64_t agent;        /* hash of its kind */
-    struct reading overdue; /* when it was first seen to be; likewise to be ready beside an agent */
-    struct reading waits;   /* that is free (check_bound.c) */
-    int64_t line_since;     /* from when on it stands in line for an agent; in which batch it was */
-    uint64_t lined;         /* first seen to, 0: it does not (check/line.c) */
-    uint64_t free_from;     /* batch since which no circuit has held it back; 0: one does */
-    uint64_t queued;        /* the batch after which it was first seen ready; 0: it is not
+    /* When each server first saw it to be overdue; likewise to be ready beside an agent that is
+     * free (check/bound.c). */
+    struct reading overdue[SIM_SERVERS_MAX];
+    struct reading waits[SIM_SERVERS_MAX];
+    int64_t line_since; /* from when on it stands in line for an agent; in which batch it was */
+    uint64_t lined;     /* first seen to, 0: it does not (check/line.c) */
+    uint64_t free_from; /* batch since which no circuit has held it back; 0: one does */
+    uint64_t queued;    /* the batch after which it was first seen ready; 0: it is not
                              * (check/counts.c) */
     bool poison_told;
     bool undo_begun;
@@ -79,8 +82,11 @@ struct task_past {
     bool has_hook;                          /* its submitter has a webhook */
     bool abandoned;                         /* cancelled, its effects are left */
     bool taken_back;                        /* an undo of it met the point of no return */
-    uint32_t lost_commits;                  /* that the store does not have any more */
-    int64_t now;                            /* the store's clock in the newest */
+    struct reading
+        orphaned[SIM_SERVERS_MAX]; /* when each server first saw it without a live owner */
+    uint32_t lost_commits;         /* that the store does not have any more */
+    int64_t now;                   /* the store's clock in the newest */
+    int64_t owned_at;              /* virtual time at which its owner became that */
 };
 
 /* What agents have said about one attempt, whether or not it counted. */

@@ -13,7 +13,8 @@ enum {
     SIM_AGENTS_MAX = 8,
     SIM_CLIENTS_MAX = 4,
     SIM_SHELLS_MAX = 4,
-    SIM_SERVERS_MAX = 3,
+    SIM_SERVERS_MAX = 5,
+    SIM_SERVERS_FIRST = 3, /* of these the dice and faults stand among those of others */
     SIM_RELAYS_MAX = 2,
     SIM_VERSIONS_MAX = 12,
     SIM_KINDS_MAX = 3,

@@ -37,6 +37,7 @@ void servers_new(struct world *w)
         s->fiber = database_shared(w) ? fiber_new() : NULL;
         rv_parser_init(&s->parser);
         rv_map_init(&s->reads);
+        rv_map_init(&s->replied);
     }
 }
 
@@ -133,10 +134,21 @@ static void look_read(struct world *w, const struct served *served)
     rv_buf_done(&answer.body);
 }
 
+static void replied_note(struct server *s, const struct rv_call_replies *replies)
+{
+    for (size_t i = 0; i < replies->count; i++) {
+        enum rv_err err = rv_map_put(&s->replied, replies->items[i].token,
+                                     replies->items[i].step.number, 0);
+        rv_assert(err == RV_OK);
+    }
+}
+
 static void call_finished(struct rv_call *call)
 {
     struct served *served = (struct served *)call; /* its first member */
     struct server *s = served->server;
+    if (call->kind == RV_CALL_REPLIES)
+        replied_note(s, &call->u.replies);
     if (served->looks && !s->dying)
         look_read(s->world, served);
     if (served->x != NULL && !s->dying && !storage_dead(s->world))
@@ -311,6 +323,7 @@ static void batch_run(void *self)
         said_taken(s, (struct served *)calls[i]);
     }
     s->at_work = true;
+    rv_map_clear(&s->replied);
     s->taken_at = s->begun_at = w->now;
     s->heard_until = s->queue_count > 0 ? s->queue[0]->mono_at : w->now;
     enum rv_err err = rv_scheduler_run_batch(s->scheduler, calls, count, s->heard_until);
@@ -352,7 +365,7 @@ void server_turn(struct server *s)
         return;
     }
     if (s->paused_until != 0 && !w->healed)
-        fault_felt(w, FAULT_SERVER_PAUSE, ACTOR_SERVER + s->number);
+        fault_felt(w, FAULT_SERVER_PAUSE, actor_server(s->number));
     s->paused_until = 0;
     s->batches++;
     tap_plan(s);
@@ -419,6 +432,8 @@ static void log_write(void *self, enum rv_log_level level, const char *event,
     rv_buf_done(&text);
     if (strcmp(event, "history-lost") == 0)
         tap_alarmed(s);
+    if (strcmp(event, "deposed") == 0)
+        check_deposed(s);
 }
 
 /* Whoever looks after the server starts it again after a while. */
@@ -587,7 +602,7 @@ void server_outage(struct server *s)
     struct world *w = s->world;
     if (w->healed)
         return;
-    uint32_t actor = ACTOR_SERVER + s->number;
+    uint32_t actor = actor_server(s->number);
     if (fault_strikes(w, FAULT_KILL_IDLE, actor)) {
         server_kill(s, "killed between two batches");
     } else if (w->now >= s->paused_until && fault_strikes(w, FAULT_SERVER_PAUSE, actor)) {
@@ -687,6 +702,7 @@ void servers_free(struct world *w)
         fiber_free(s->fiber);
         rv_parser_done(&s->parser);
         rv_map_done(&s->reads);
+        rv_map_done(&s->replied);
         free(s->queue);
     }
     free(w->servers);

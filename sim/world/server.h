@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "scheduler/call.h"
 #include "scheduler/scheduler.h"
+#include "sim/check/bound.h"
 #include "sim/world/net.h"
 
 #include <stdbool.h>
@@ -26,6 +27,7 @@ struct served {
     struct exchange *x; /* NULL: one of the server's own, or its peer was forgotten */
     const struct rv_route *route;
     uint64_t behind;     /* calls that the server had then */
+    struct reading over; /* when what it waits for was first seen to have come */
     struct served *next; /* among all that are out */
     struct served *prev;
 };
@@ -41,6 +43,7 @@ struct server {
     bool up;
     bool stopping; /* cleanly, when the batch is over */
     bool dying;    /* what finishes now is not answered: the process is dead */
+    struct attention attention;
     int64_t paused_until;
     int64_t go_on_at; /* when what its batch waits for at the store is there */
     int64_t run_at;   /* the next batch; INT64_MAX: none planned */
@@ -62,6 +65,7 @@ struct server {
     int64_t begun_at;    /* ... and when it read the store's clock */
     bool looks_first;    /* it has not read it since its start, when the store was last alive at: */
     int64_t found_alive_at;
+    int64_t leased_at;    /* virtual time at which its lease was renewed last, or begun */
     int64_t store_now;    /* ... and what that showed */
     int64_t first_now;    /* ... the first time after its start */
     int64_t holds_until;  /* it deletes nothing before (decision 019) */
@@ -71,6 +75,7 @@ struct server {
     uint32_t still;       /* batches of that time after which it was the same */
     int64_t read_at;      /* virtual time of `reads`: (task, revision) -> how often it was read */
     struct rv_map reads;  /* (check/due.c) */
+    struct rv_map replied; /* (token, step number) of replies that its newest batch has answered */
     uint64_t counts_from; /* of those that went well: until some later its queues may lack steps, */
     int64_t counts_bad;   /* and the virtual time at which the store last refused one; 0: never */
 };

@@ -57,17 +57,25 @@ enum stream {
     STREAM_OPERATOR,
     STREAM_CLIENT,
     STREAM_NET = STREAM_CLIENT + SIM_CLIENTS_MAX,
-    STREAM_AGENT = STREAM_NET + ACTORS_MAX,
+    STREAM_AGENT = STREAM_NET + ACTORS_NET,
     STREAM_STORE = STREAM_AGENT + SIM_AGENTS_MAX,
-    STREAM_SHELL = STREAM_STORE + SIM_SERVERS_MAX,
+    STREAM_SHELL = STREAM_STORE + SIM_SERVERS_FIRST,
     STREAM_PARTITION = STREAM_SHELL + SIM_SHELLS_MAX,
     STREAM_HOOK,
     STREAM_LIMITER,
     STREAM_OUTBOX,
     STREAM_RELAY,
     STREAM_HEAVY = STREAM_RELAY + SIM_RELAYS_MAX,
-    STREAM_COUNT
+    STREAM_STORE_LATE,
+    STREAM_COUNT = STREAM_STORE_LATE + SIM_SERVERS_MAX - SIM_SERVERS_FIRST
 };
+
+/* Of the store as the server of that number has it. */
+static inline unsigned stream_store(uint32_t server)
+{
+    return server < SIM_SERVERS_FIRST ? STREAM_STORE + server
+                                      : STREAM_STORE_LATE + server - SIM_SERVERS_FIRST;
+}
 
 struct database;
 struct storage;

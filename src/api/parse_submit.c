@@ -6,7 +6,7 @@
 #include "base/utf8.h"
 #include "core/tags.h"
 
-enum { PRIORITY_DEFAULT = 5, PRIORITY_MAX = 9 };
+enum { PRIORITY_DEFAULT = 5, PRIORITY_MAX = RV_PRIORITIES - 1 };
 
 /* More of a text than this is no trace context. */
 enum { TRACE_BYTES_MAX = 8192 };

@@ -13,10 +13,12 @@ enum {
     RV_POLL_REQUESTS_MAX = 256,                 /* requests in one answer to a poll */
     RV_POLL_ANSWER_BYTES_MAX = 4 * 1024 * 1024, /* its inputs; one more than fits still goes */
     RV_POLLS_PARKED_MAX = 20000,                /* parked polls of all agents */
-    RV_PAGE_ROWS_MAX = 100,                     /* rows of one page of a query */
-    RV_REASON_BYTES_MAX = 1000,                 /* of an operator's command */
-    RV_NAME_BYTES_MAX = 128,                    /* agent, instance, workflow, poll id, tag */
-    RV_TAGS_MAX = 16,                           /* of one task */
+    RV_PRIORITIES = 10,                         /* 0 to 9, the higher first, */
+    RV_PRIORITY_WORTH_MS = 10000, /* ... each worth so much waiting: nothing starves */
+    RV_PAGE_ROWS_MAX = 100,       /* rows of one page of a query */
+    RV_REASON_BYTES_MAX = 1000,   /* of an operator's command */
+    RV_NAME_BYTES_MAX = 128,      /* agent, instance, workflow, poll id, tag */
+    RV_TAGS_MAX = 16,             /* of one task */
     RV_TAG_NAME_BYTES_MAX = 64,
     RV_TAG_VALUE_BYTES_MAX = 256,
     RV_KEY_BYTES_MAX = 256,            /* a submitter's key, a correlation id */
@@ -31,7 +33,7 @@ enum {
     RV_WAIT_MS_DEFAULT = 20000,                 /* a poll without waitMs */
     RV_WAIT_MS_MAX = 50000,
     RV_URL_BYTES_MAX = 2048,
-    RV_CALL_METHOD_BYTES_MAX = 20, /* of a call that the server makes */
+    RV_CALL_METHOD_BYTES_MAX = 20,            /* of a call that the server makes */
     RV_ERROR_DETAIL_BYTES_MAX = 64 * 1024,    /* of an error; a longer one is left out */
     RV_MESSAGE_PAYLOAD_BYTES_MAX = 16 * 1024, /* of an output or error in a message */
     RV_STREAM_MESSAGES_MAX = 16,              /* that wait in memory for the reader of one stream */

@@ -85,6 +85,7 @@ static void kind_free(struct agent_kind *kind)
     rv_map_done(&kind->queued);
     rv_map_done(&kind->gone);
     free(kind->limit.by);
+    free(kind->hunger);
     free(kind->name);
     free(kind);
 }
@@ -377,6 +378,7 @@ void held_remove(struct agents *agents, struct held *held)
     RV_STACK_REMOVE(instance->held, held, next, prev);
     instance->held_count--;
     instance->kind->held_count--;
+    instance->kind->ours_count -= held->ours;
     instance->held_before -= held->boot != instance->boot;
     if (held->revoked && !held->cancel_told) {
         rv_assert(instance->cancels > 0);
@@ -412,15 +414,19 @@ static enum rv_err held_add(struct agents *agents, struct agent_kind *kind, stru
     *held = (struct held){.step = id,
                           .token = step->token,
                           .complete_by = step->complete_by,
+                          .attempt_at = step->attempt_at,
+                          .ours = ours,
                           .boot = boot,
                           .delivery = delivery,
                           .instance = instance};
     RV_STACK_PUSH(instance->held, held, next, prev);
     RV_STACK_PUSH(delivery->held, held, mate_next, mate_prev);
     instance->held_before += boot != instance->boot;
+    instance->learned_before = instance->learned_before || boot != instance->boot;
     instance->held_count++;
     instance->heard_at = now;
     kind->held_count++;
+    kind->ours_count += ours;
     agents_news(agents, instance);
     if (!ours)
         delivery_confirm(delivery);
@@ -499,6 +505,64 @@ void agents_see_parked(struct agents *agents, const struct rv_task *task,
         held_remove(agents, held); /* another server has heard of its end */
 }
 
+/* What this process has handed out counts for its part of a limit until it has ended, whoever tends
+ * its task. */
+static bool held_counts(const struct held *held)
+{
+    const struct agent_kind *kind = held->instance->kind;
+    return kind->agents->divides && held->ours && kind->limit.concurrent != 0;
+}
+
+void agents_leave(struct agents *agents, struct rv_task_id task, const struct rv_step *step)
+{
+    struct rv_step_id id = {task, step->number};
+    struct held *held = held_find(agents, id);
+    struct agent_kind *kind = step->agent.at != NULL ? agents_kind_find(agents, step->agent) : NULL;
+    circuit_unprobe(agents, id);
+    bool live = held != NULL && rv_attempt_state_live(step->attempt_state) &&
+                held->token == step->token;
+    if (held != NULL && !(live && held_counts(held)))
+        held_remove(agents, held);
+    if (kind == NULL)
+        return;
+    kind_unready(kind, id);
+    sent_back_forget(kind, id);
+}
+
+/* A step of the map whose task is not to be kept; number 0: there is none from that slot on. */
+static struct rv_step_id map_left(const struct rv_map *map, size_t *from,
+                                  bool (*keeps)(const void *self, struct rv_task_id task),
+                                  const void *self)
+{
+    for (; *from < map->room; ++*from) {
+        const struct rv_map_slot *slot = &map->slots[*from];
+        struct rv_step_id id = {{(int64_t)slot->a}, (uint32_t)slot->b};
+        if (slot->used && !keeps(self, id.task))
+            return id;
+    }
+    return (struct rv_step_id){{0}, 0};
+}
+
+void agents_keep(struct agents *agents, bool (*keeps)(const void *self, struct rv_task_id task),
+                 const void *self)
+{
+    struct rv_step_id id;
+    for (size_t at = 0; (id = map_left(&agents->held, &at, keeps, self)).number != 0;) {
+        struct held *held = held_find(agents, id);
+        circuit_unprobe(agents, id);
+        if (held_counts(held))
+            at++;
+        else
+            held_remove(agents, held);
+    }
+    for (struct agent_kind *kind = agents->kinds; kind != NULL; kind = kind->next) {
+        for (size_t at = 0; (id = map_left(&kind->queued, &at, keeps, self)).number != 0;)
+            kind_unready(kind, id);
+        for (size_t at = 0; (id = map_left(&kind->sent_back, &at, keeps, self)).number != 0;)
+            sent_back_forget(kind, id);
+    }
+}
+
 /* What the end of its attempt says of an instance. That a service refuses for good says nothing,
  * nor does what was to stop, or an answer that was lost on its way. */
 static void outcome_note(struct held *held, const struct rv_step *step, int64_t now)
@@ -563,7 +627,7 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
 struct ready_place ready_place(const struct rv_task *task, const struct rv_step *step)
 {
     int64_t since = step->waits_since != 0 ? step->waits_since : step->ready_at;
-    int64_t worth_ms = (int64_t)task->priority * PRIORITY_WORTH_MS;
+    int64_t worth_ms = (int64_t)task->priority * RV_PRIORITY_WORTH_MS;
     /* A damaged row may hold any instant. */
     int64_t rank = since < INT64_MIN + worth_ms ? INT64_MIN : since - worth_ms;
     rv_assert(rank <= since);

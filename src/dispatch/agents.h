@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/hash.h"
 #include "base/heap.h"
+#include "base/id.h"
 #include "base/map.h"
 #include "base/str.h"
 
@@ -40,6 +41,7 @@ struct agents {
     int64_t limits_wake_at;      /* when a bucket has the token that a poll waits for */
     size_t instances_count;
     int64_t forgot_at; /* when those that are gone were looked for last */
+    bool divides;      /* several servers share the store: limits are divided among them */
     bool recovering;   /* the walk over the open rows after a start is under way */
 };
 
@@ -73,5 +75,10 @@ RV_CHECK enum rv_err agents_see(struct agents *agents, const struct rv_task *tas
  * else waits for what becomes of its attempt. */
 void agents_see_parked(struct agents *agents, const struct rv_task *task,
                        const struct rv_step *step);
+/* Another server tends the step's task from now on: nothing of it is kept. */
+void agents_leave(struct agents *agents, struct rv_task_id task, const struct rv_step *step);
+/* Forgets what is known of steps whose tasks are not to be kept. */
+void agents_keep(struct agents *agents, bool (*keeps)(const void *self, struct rv_task_id task),
+                 const void *self);
 
 #endif

@@ -37,6 +37,8 @@ struct held {
     uint64_t boot;    /* hash of the boot id that took it */
     int64_t revision; /* of its task, when it was seen last */
     int64_t complete_by;
+    int64_t attempt_at;
+    bool ours; /* this process has handed it out */
     bool revoked;
     bool cancel_told;
     /* For each kind: the batch that has decided such an end last, whatever came of it; 0: none. */

@@ -32,8 +32,8 @@ struct agent_instance {
     bool polls_heard[POLLS_SEEN];            /* it has confirmed the answer to that poll */
     size_t polls_next;
     struct agent_kind *kind; /* borrowed */
-    int64_t seen_at; /* its newest poll */
-    int64_t heard_at; /* its newest renewal or reply; with attempts after a start: the start */
+    int64_t seen_at;         /* its newest poll */
+    int64_t heard_at;    /* its newest renewal or reply; with attempts after a start: the start */
     bool left;           /* its last poll said that it stops */
     bool overlaps;       /* has had two polls out at once */
     struct seeker *asks; /* borrowed: its newest poll of the batch `asks_in` */
@@ -49,6 +49,7 @@ struct agent_instance {
     struct agent_instance *news_next;
     struct held *held;
     uint32_t held_before;         /* attempts that another boot id has taken than the last one */
+    bool learned_before;          /* ... of some of them nothing was known when its poll came */
     struct delivery *unconfirmed; /* owned by what they took */
     struct agent_instance *next;
 };

@@ -14,6 +14,7 @@
 
 struct agent_instance;
 struct agents;
+struct hunger;
 struct seeker;
 
 struct agent_kind {
@@ -30,13 +31,16 @@ struct agent_kind {
     struct rv_map sent_back_since;     /* (task, number) -> since when it waits, likewise */
     struct rv_map circuits_by_target;  /* hash -> struct circuit *, of both lists */
     struct kind_limit limit;
+    struct hunger *hunger;     /* owned: how its steps are looked for elsewhere; NULL: not yet */
     uint32_t held_count;       /* of all instances */
+    uint32_t ours_count;       /* of these, handed out by this process */
     struct seeker *asking;     /* borrowed: the calls of this batch that ask, in order */
     struct seeker_list parked; /* polls, owned by the scheduler's parking */
     size_t parked_count;
     size_t expected; /* steps that the polls of the batch `expected_in` will ask for */
     uint64_t expected_in;
-    bool stirs; /* in the list of those that a batch looks at */
+    uint64_t named_in; /* ... for which the next ones were named */
+    bool stirs;        /* in the list of those that a batch looks at */
     struct agent_kind *stirs_next;
     struct agent_kind *next;
 };

@@ -3,12 +3,13 @@
  * holds back stay in the ready queue, and wait for a named event: the end of an attempt, the next
  * token of the bucket, the operator's word. Whoever brings it about has the polls looked at again.
  *
- * A server of a shared store hears within a scan interval what was said to another one, and counts
- * the attempts of all servers as its scan knows them, the tokens of its bucket by itself. */
+ * Where several servers share a store each has a part of the limit (core/agent_share.h), and counts
+ * what it has handed out itself, wherever the tasks are decided since. */
 #include "dispatch/limits.h"
 
 #include "base/assert.h"
 #include "core/agent_limit.h"
+#include "core/agent_share.h"
 #include "dispatch/agents.h"
 #include "dispatch/kind.h"
 
@@ -17,7 +18,23 @@
 bool kind_is_limited(const struct agent_kind *kind)
 {
     const struct kind_limit *limit = &kind->limit;
-    return limit->concurrent != 0 || limit->bucket.per_second != 0 || limit->paused;
+    return limit->concurrent != 0 || limit->per_second != 0 || limit->paused;
+}
+
+/* Of a limit that is divided nothing is this server's but its part; and that of an older, higher
+ * limit is not valid. */
+static bool share_holds(const struct agent_kind *kind, uint32_t limit, uint32_t of)
+{
+    return kind->agents->divides && limit != 0 && (of == 0 || of > limit);
+}
+
+static void bucket_set(struct agent_kind *kind, int64_t now)
+{
+    struct kind_limit *limit = &kind->limit;
+    bool none = limit->per_second == 0 ||
+                share_holds(kind, limit->per_second, limit->share.of_per_second);
+    uint32_t rate = kind->agents->divides ? limit->share.per_second : limit->per_second;
+    rv_bucket_set(&limit->bucket, none ? 0 : rate, now);
 }
 
 void limit_learn(struct agent_kind *kind, const struct rv_agent_limit *row, int64_t now)
@@ -30,11 +47,41 @@ void limit_learn(struct agent_kind *kind, const struct rv_agent_limit *row, int6
     kind->agents->concurrents -= limit->concurrent != 0;
     kind->agents->concurrents += row->concurrent != 0;
     limit->concurrent = row->concurrent;
+    limit->per_second = row->per_second;
     limit->paused = row->paused;
-    rv_bucket_set(&limit->bucket, row->per_second, now);
+    bucket_set(kind, now);
+}
+
+void limit_share(struct agent_kind *kind, const struct rv_agent_shares *shares,
+                 const struct rv_agent_part *part, int64_t now)
+{
+    struct kind_limit *limit = &kind->limit;
+    bool another = limit->share.version != shares->version;
+    limit->share = (struct kind_share){
+        .version = shares->version,
+        .since = shares->since,
+        .of_concurrent = shares->concurrent,
+        .of_per_second = shares->per_second,
+        .concurrent = part != NULL ? part->concurrent : 0,
+        .per_second = part != NULL ? part->per_second : 0,
+    };
+    bucket_set(kind, now);
+    if (another)
+        kind_stir(kind);
 }
 
 /* ---- what holds a step back ---- */
+
+static uint32_t counted(const struct agent_kind *kind)
+{
+    uint32_t open = kind->agents->divides ? kind->ours_count : kind->held_count;
+    return open + kind->limit.given;
+}
+
+static uint32_t most_open(const struct agent_kind *kind)
+{
+    return kind->agents->divides ? kind->limit.share.concurrent : kind->limit.concurrent;
+}
 
 enum limit_hold limit_holds(const struct agent_kind *kind, int64_t now, int64_t *ret_until)
 {
@@ -42,8 +89,11 @@ enum limit_hold limit_holds(const struct agent_kind *kind, int64_t now, int64_t 
     *ret_until = 0;
     if (limit->paused)
         return LIMIT_PAUSED;
-    if (limit->concurrent != 0 && kind->held_count + limit->given >= limit->concurrent)
+    if (share_holds(kind, limit->concurrent, limit->share.of_concurrent) ||
+        (limit->concurrent != 0 && counted(kind) >= most_open(kind)))
         return LIMIT_CONCURRENT;
+    if (limit->per_second != 0 && limit->bucket.per_second == 0)
+        return LIMIT_RATE;
     int64_t next_at = rv_bucket_next_at(&limit->bucket, now);
     if (next_at <= now)
         return LIMIT_NONE;
@@ -65,7 +115,7 @@ void limit_take(struct agent_kind *kind, int64_t now, int64_t at)
 {
     struct kind_limit *limit = &kind->limit;
     limit->given++;
-    rv_assert(limit->concurrent == 0 || kind->held_count + limit->given <= limit->concurrent);
+    rv_assert(limit->concurrent == 0 || counted(kind) <= most_open(kind));
     /* The caller has asked whether there is a token. */
     bool taken = rv_bucket_take(&limit->bucket, now);
     rv_assert(taken);

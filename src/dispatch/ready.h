@@ -13,8 +13,6 @@ struct agents;
 struct rv_step;
 struct rv_task;
 
-/* A level of priority is worth so much waiting: nothing starves. */
-enum { PRIORITY_WORTH_MS = 10000 };
 /* The step does not wait for an agent. */
 void agents_unready(struct agents *agents, struct rv_task_id task, const struct rv_step *step);
 

@@ -228,13 +228,23 @@ size_t routing_next(struct agent_kind *kind, uint64_t turn, struct rv_step_id *r
                     size_t max)
 {
     struct rv_heap_entry next[RV_HEAP_LEAST_MAX];
-    if (kind->expected_in != turn || kind_is_limited(kind) || kind->limit.holds)
+    bool named = kind->named_in == turn;
+    kind->named_in = turn;
+    if (named || kind->expected_in != turn || kind_is_limited(kind) || kind->limit.holds)
         return 0;
     size_t count = rv_heap_least(&kind->ready, kind->expected < max ? kind->expected : max, next);
     for (size_t i = 0; i < count; i++)
         ret_steps[i] = (struct rv_step_id){{(int64_t)next[i].value}, (uint32_t)next[i].detail};
-    kind->expected = 0;
     return count;
+}
+
+size_t routing_room(const struct agent_kind *kind, uint64_t turn)
+{
+    size_t room = kind->expected_in == turn ? kind->expected : 0;
+    for (const struct seeker *s = kind->parked.first; s != NULL && room < RV_POLL_REQUESTS_MAX;
+         s = s->next)
+        room += seeker_room(s);
+    return room;
 }
 
 void routing_begin(struct agents *agents)

@@ -12,6 +12,7 @@
 /* Of a kind, or of all. */
 struct tally {
     size_t held;
+    size_t ours;
     size_t parked;
     size_t instances;
     size_t circuits;
@@ -26,6 +27,7 @@ static const char *held_broken(const struct agent_instance *instance, struct tal
         if (h->instance != instance || h->delivery == NULL || h->delivery->instance != instance)
             return "each attempt in the list of an instance refers to that instance";
         held++;
+        tally->ours += h->ours;
         before += h->boot != instance->boot;
         cancels += h->revoked && !h->cancel_told;
         if (held_find(instance->kind->agents, h->step) != h)
@@ -94,6 +96,8 @@ static const char *kind_broken(const struct agent_kind *kind, struct tally *tall
         return broken;
     if (its.held != kind->held_count)
         return "a kind has a correct count of the attempts held by its instances";
+    if (its.ours != kind->ours_count)
+        return "a kind has a correct count of the attempts that this process has handed out";
     if (its.circuits != kind->circuits_by_target.count)
         return "each circuit is in the index of targets";
     return its.parked != kind->parked_count || parked != kind->parked_count

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-enum { PRIORITY_MAX = 9, WORKFLOW_BYTES_MAX = 3 * RV_NAME_BYTES_MAX + 2 };
+enum { PRIORITY_MAX = RV_PRIORITIES - 1, WORKFLOW_BYTES_MAX = 3 * RV_NAME_BYTES_MAX + 2 };
 
 /* ---- before it is sent ---- */
 

@@ -17,9 +17,11 @@
 #include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/commit.h"
 #include "scheduler/batch/evaluations.h"
+#include "scheduler/batch/instance.h"
 #include "scheduler/batch/left.h"
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/log.h"
+#include "scheduler/batch/own.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/pending_list.h"
@@ -40,7 +42,10 @@
 #include "scheduler/duties/duty.h"
 #include "scheduler/duties/place.h"
 #include "scheduler/duties/retention.h"
-#include "scheduler/duties/scan.h"
+#include "scheduler/duties/shares.h"
+#include "scheduler/duties/steal.h"
+#include "scheduler/duties/takeover.h"
+#include "scheduler/forget.h"
 #include "scheduler/watch/counts.h"
 #include "scheduler/watch/failures.h"
 #include "scheduler/watch/spans.h"
@@ -71,15 +76,6 @@ enum { DUTIES = sizeof duties / sizeof duties[0] };
         }                                                                                          \
     } while (0)
 
-static void supervisor_init(struct rv_scheduler *s)
-{
-    rv_supervisor_init(&s->supervisor, s->store, s->options.scan_interval_ms,
-                       s->options.role_lease_ms);
-    if (s->options.scan_rows_max != 0 && s->options.scan_rows_max < RV_SCAN_ROWS_MAX)
-        s->supervisor.scan_rows_max = s->options.scan_rows_max;
-    s->supervisor.shared = s->enlistment.shared;
-}
-
 enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
                               struct rv_scheduler **ret_scheduler)
 {
@@ -108,31 +104,30 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
     agents_init(&s->agents, options->hash_key, options->circuits_max);
     rv_map_init(&s->waiters);
     rv_heap_init(&s->parked_until);
+    rv_map_init(&s->owned);
     rv_map_init(&s->suspended);
     rv_map_init(&s->parked_by_serial);
     rv_map_init(&s->parked_polls);
     rv_map_init(&s->batch.works_by_id);
+    rv_map_init(&s->batch.skipped);
     rv_map_init(&s->batch.named);
     rv_map_init(&s->batch.by_serial);
     rv_map_init(&s->batch.left);
     rv_map_init(&s->refused_at_stop);
     s->failures = calloc(1, sizeof *s->failures);
-    enum rv_err err = s->failures != NULL ? RV_OK : RV_ERR_MEMORY;
+    s->boot = rv_str_dup(options->boot);
+    enum rv_err err = s->failures != NULL && s->boot != NULL ? RV_OK : RV_ERR_MEMORY;
     for (size_t i = 0; err == RV_OK && i < DUTIES; i++)
         if (duties[i]->open != NULL)
             err = duties[i]->open(s);
     if (err == RV_OK)
-        err = s->store->ops->enlist(s->store, options->boot, options->pid, &s->enlistment);
+        err = instance_enlist(s);
     if (err != RV_OK) {
         rv_scheduler_close(s);
         return err;
     }
-    s->supervisor.shared = s->workflows.shared = s->enlistment.shared;
-    rv_id_maker_init(&s->ids, s->enlistment.instance);
     s->last_now = s->enlistment.last_alive_at;
     s->key_changes = s->key_changes_checked = 1;
-    s->counts.open_tasks = s->enlistment.open_tasks;
-    memcpy(s->counts.open_by_state, s->enlistment.open_by_state, sizeof s->counts.open_by_state);
     *ret_scheduler = s;
     return RV_OK;
 }
@@ -166,12 +161,15 @@ void rv_scheduler_close(struct rv_scheduler *s)
         if (duties[i]->close != NULL)
             duties[i]->close(s);
     free(s->failures);
+    free(s->boot);
     rv_map_done(&s->waiters);
     rv_heap_done(&s->parked_until);
+    rv_map_done(&s->owned);
     rv_map_done(&s->suspended);
     rv_map_done(&s->parked_by_serial);
     rv_map_done(&s->parked_polls);
     rv_map_done(&s->batch.works_by_id);
+    rv_map_done(&s->batch.skipped);
     rv_map_done(&s->batch.named);
     rv_map_done(&s->batch.by_serial);
     rv_map_done(&s->batch.left);
@@ -208,13 +206,8 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
 {
     struct work *work;
     enum rv_err err = work_get(s, id, &work);
-    if (err != RV_OK || work->task == NULL)
-        return err;
-    if (s->supervisor.epoch == 0) { /* the supervisor decides; here it may be ready */
-        if (work->task->state != RV_TASK_ERROR)
-            work_offer(s, work);
-        return RV_OK;
-    }
+    if (err != RV_OK || work->task == NULL || !work_is_own(s, work))
+        return err; /* what is another's is forgotten */
     if (evaluations_of(s, id))
         return RV_OK; /* looked at again with what comes of them */
     struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
@@ -230,8 +223,7 @@ static enum rv_err decide_due(struct rv_scheduler *s, struct rv_task_id id)
     err = work_decide(s, work, &command, &asker, plan);
     if (err != RV_OK || work->waits)
         return err;
-    if (plan->changed)
-        work->epoch = s->supervisor.epoch;
+    work->found = work->found || plan->changed;
     work_offer(s, work);
     return RV_OK;
 }
@@ -337,23 +329,20 @@ static enum rv_err caches_learn(struct rv_scheduler *s, struct work *work, int64
         rv_map_remove(&s->suspended, (uint64_t)work->id.value, 0);
     else if ((err = rv_map_put(&s->suspended, (uint64_t)work->id.value, 0, 0)) != RV_OK)
         return err;
-    return peers_note(s, work->id, work->task);
+    return own_note(s, work->task);
 }
 
 /* The caches learn what was committed; what they found no memory for, a little later. */
 static void remember(struct rv_scheduler *s, struct work *work)
 {
-    if (work->task == NULL) {
-        state_look_again(s, work->id, 0);
-        peers_lose(s, work->id);
-        rv_map_remove(&s->suspended, (uint64_t)work->id.value, 0);
+    if (work->task == NULL || !task_is_own(s, work->task)) {
+        own_forget(s, work);
         return;
     }
     int64_t wake_at;
     bool readable = work->workflow != NULL && work->workflow->definition != NULL;
     if (caches_learn(s, work, &wake_at) != RV_OK) {
         wake_at = state_again_at(s);
-        peers_lose(s, work->id);
     } else if (!readable && rv_task_state_open(work->task->state) &&
                work->task->state != RV_TASK_ERROR)
         wake_at = s->batch.now; /* to be escalated */
@@ -361,9 +350,6 @@ static void remember(struct rv_scheduler *s, struct work *work)
         wake_at = 0; /* with what comes of them it is remembered again */
     if (work->look_at != 0)
         wake_at = work->look_at;
-    /* What is due is the supervisor's; should it die, this server looks as often as a scan does. */
-    if (s->enlistment.shared && s->supervisor.epoch == 0 && wake_at != 0 && wake_at <= s->batch.now)
-        wake_at = rv_time_add(s->batch.now, s->options.scan_interval_ms);
     if (work->waits_to_end && wake_at <= s->batch.now)
         wake_at = s->batch.now + END_UNKNOWN_MS;
     state_look_again(s, work->id, wake_at);
@@ -391,8 +377,6 @@ static void batch_act(struct rv_scheduler *s)
             if (w->outcome == RV_ERR_DEPOSED)
                 rv_supervisor_unclaim(&s->supervisor);
             state_look_again(s, w->id, at);
-            if (again && s->enlistment.shared)
-                peers_miss(s, w->id);
             if (w->escalated != NULL) {
                 change_act(s, w->escalated);
                 parking_waiters_tell(s, w->escalated);
@@ -424,9 +408,6 @@ static void again_soon(struct rv_scheduler *s)
     for (struct work *w = s->batch.works; err == RV_OK && w != NULL; w = w->next)
         if (w->revision_before != 0)
             err = rv_supervisor_note(&s->supervisor, w->id, soon);
-    for (struct work *w = s->batch.works; s->enlistment.shared && w != NULL; w = w->next)
-        if (w->revision_before != 0)
-            peers_miss(s, w->id);
     if (err != RV_OK) /* no memory for the instants: all open rows are walked again */
         rv_supervisor_walk(&s->supervisor);
     else if (s->agents.recovering)
@@ -523,7 +504,9 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
     s->batch.unheard = s->batch.clock_told = s->batch.place_told = false;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
-    s->batch.forgot = false;
+    s->batch.forgot = s->batch.renew = false;
+    s->batch.looks_for_orphans = false;
+    s->batch.deposed_at = 0;
     s->batch.held.value = 0;
     s->batch.sweep = NULL;
     s->batch.refused = s->batch.taskless = RV_OK;
@@ -539,6 +522,8 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->more_due = s->agents.recovering;
     if (s->batch.works_by_id.count > 0)
         rv_map_clear(&s->batch.works_by_id);
+    if (s->batch.skipped.count > 0)
+        rv_map_clear(&s->batch.skipped);
     if (s->batch.named.count > 0)
         rv_map_clear(&s->batch.named);
     if (s->batch.by_serial.count > 0)
@@ -590,6 +575,7 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     place_refuse(s);
     RV_TRY(keys);
     RV_TRY(role_campaign(s));
+    lease_keep(s);
     DUTIES_TRY(plan);
     RV_TRY(ahead_load_rest(s));
     RV_TRY(batch_decide(s));
@@ -640,42 +626,16 @@ static enum rv_err batch_run(struct rv_scheduler *s)
     return RV_OK;
 }
 
-/* A standby took over that had not heard of what was committed: whatever is remembered may be of a
- * history that never was. All of it is learned again from the rows, as after a start. */
-static void history_forget(struct rv_scheduler *s)
-{
-    rv_assert(s->history_lost);
-    s->history_lost = false;
-    log_event_number(s, RV_LOG_ERROR, "history-lost", "batch", (int64_t)s->batch_number);
-    parking_finish_all(s);
-    evaluations_forget(s);
-    pending_merge(&s->batch.calls, &s->carried);
-    agents_done(&s->agents);
-    agents_init(&s->agents, s->options.hash_key, s->options.circuits_max);
-    rv_supervisor_done(&s->supervisor);
-    supervisor_init(s);
-    workflow_cache_done(&s->workflows);
-    for (size_t i = 0; i < DUTIES; i++)
-        if (duties[i]->forget != NULL)
-            duties[i]->forget(s);
-    workflow_cache_init(&s->workflows, s->store, s->options.hash_key, &s->batch.arena,
-                        &s->batch_number);
-    for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
-        p->seeker.kind = NULL;
-        p->seeker.instance = NULL;
-        p->admitted = false;
-        p->works = NULL;
-        if (p->ops->doubt != NULL)
-            p->ops->doubt(p->call);
-    }
-    s->batch.forgot = s->agents.recovering = s->more_due = true;
-}
-
 static enum rv_err batch_open(struct rv_scheduler *s)
 {
     struct rv_wants wants;
+    if (s->unlisted)
+        RV_TRY(instance_enlist(s));
     share_enter(s, SHARE_AHEAD);
     RV_TRY(ahead_name(s, &wants));
+    RV_TRY(steal_name(s, &wants));
+    takeover_name(s, &wants);
+    shares_name(s, &wants);
     enum rv_err err = commit_first_begin(s, &wants);
     if (err == RV_ERR_WENT_BACK)
         err = commit_first_begin(s, &wants);
@@ -684,6 +644,10 @@ static enum rv_err batch_open(struct rv_scheduler *s)
         err = commit_first_begin(s, NULL);
     if (s->history_lost)
         history_forget(s);
+    s->batch.looks_for_orphans = s->batch.looks_for_orphans && loaded;
+    s->batch.deposed_at = loaded ? wants.deposed_at : 0;
+    s->batch.servers = loaded ? wants.servers : NULL;
+    s->batch.servers_count = loaded ? wants.servers_count : 0;
     if (loaded)
         err = ahead_take(s, &wants);
     if (loaded && err != RV_OK)
@@ -704,6 +668,9 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
         retention_hold(s, absence_note(s));
         err = batch_run(s);
     }
+    bool again = err == RV_ERR_DEPOSED && s->enlistment.shared && !s->batch.wrote;
+    if (again)
+        err = RV_ERR_BUSY;
     if (err == RV_ERR_CORRUPT && s->batch.damaged != NULL) {
         log_event_text(s, RV_LOG_ERROR, "damage", "cure", RV_STR("reeve check"));
         s->damaged_at = s->batch.now;
@@ -712,6 +679,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     }
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT || err == RV_ERR_DEPOSED)
         return err; /* nobody is answered: the rows will tell after the restart */
+    lease_learn(s);
     if (err == RV_OK)
         batch_act(s);
     else
@@ -726,6 +694,8 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
                  s->batch.taskless == RV_ERR_DISPLACED || (s->batch.lost && s->lost);
     s->lost = s->batch.lost;
     evaluations_run(s, counts_clock(s) - begun_us);
+    if (again)
+        deposed(s);
 #ifdef RV_DEBUG
     rv_assert(rv_scheduler_broken(s) == NULL);
 #endif
@@ -761,6 +731,8 @@ int64_t rv_scheduler_next_wake(const struct rv_scheduler *s, int64_t mono_now)
     rv_assert(s->finished == NULL);
     int64_t gone = mono_now - s->batch.mono_now;
     int64_t at = rv_supervisor_next_at(&s->supervisor);
+    if (s->enlistment.shared && s->lease_at < at)
+        at = s->lease_at;
     for (size_t i = 0; i < DUTIES; i++) {
         int64_t its = duties[i]->next_at != NULL ? duties[i]->next_at(s) : INT64_MAX;
         at = its < at ? its : at;

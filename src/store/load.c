@@ -18,7 +18,7 @@ static enum rv_err steps_name(const struct rv_wants *load, size_t from, size_t t
         for (uint32_t k = 0; task != NULL && k < task->open_count; k++) {
             if (!RV_ARRAY_ROOM_ON(load->arena, ids, count, room))
                 return load->arena->refused;
-            ids[count++] = (struct rv_step_id){load->ids[i], task->open[k]};
+            ids[count++] = (struct rv_step_id){load->tasks[i].id, task->open[k]};
         }
     }
     *ret_ids = ids;
@@ -48,14 +48,20 @@ static void steps_give(struct rv_wants *load, size_t from, size_t to, const stru
 static enum rv_err piece_load(struct rv_store *store, struct rv_wants *load, size_t from, size_t to)
 {
     const struct rv_task *tasks[RV_LOAD_PIECE];
+    struct rv_task_id named[RV_LOAD_PIECE];
     struct rv_step_id *ids = NULL;
-    size_t count = 0;
+    size_t count = 0, room = 0;
     rv_assert(from < to);
     rv_assert(to - from <= RV_LOAD_PIECE);
-    RV_TRY(store->ops->load_tasks(store, load->arena, RV_COLUMNS_ALL, load->ids + from, to - from,
-                                  tasks));
     for (size_t i = from; i < to; i++)
-        load->tasks[i] = (struct rv_loaded){.task = tasks[i - from]};
+        if (load->tasks[i].how != RV_LOADED_SKIPPED)
+            named[count++] = load->tasks[i].id;
+    RV_TRY(store->ops->load_tasks(store, load->arena, RV_COLUMNS_ALL, named, count, tasks));
+    for (size_t i = from; i < to; i++)
+        if (load->tasks[i].how != RV_LOADED_SKIPPED)
+            load->tasks[i].task = tasks[room++];
+    rv_assert(room == count);
+    count = 0;
     RV_TRY(steps_name(load, from, to, &ids, &count));
     const struct rv_step **rows = RV_NEW_ARRAY(load->arena, const struct rv_step *, count + 1);
     if (rows == NULL)
@@ -66,20 +72,31 @@ static enum rv_err piece_load(struct rv_store *store, struct rv_wants *load, siz
     return RV_OK;
 }
 
-enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *load)
+enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *load, size_t count)
 {
     size_t before = load->arena->bytes_taken, bytes = 0;
     load->tasks_count = 0;
-    load->tasks = RV_NEW_ARRAY(load->arena, struct rv_loaded, load->count + 1);
-    if (load->tasks == NULL)
-        return load->arena->refused;
-    while (load->tasks_count < load->count && (load->tasks_count == 0 || bytes < load->bytes_max)) {
-        size_t from = load->tasks_count, left = load->count - from;
+    while (load->tasks_count < count && (load->tasks_count == 0 || bytes < load->bytes_max)) {
+        size_t from = load->tasks_count, left = count - from;
         size_t to = from + (left < RV_LOAD_PIECE ? left : RV_LOAD_PIECE);
         RV_TRY(piece_load(store, load, from, to));
         load->tasks_count = to;
         bytes = load->arena->bytes_taken - before;
     }
+    return RV_OK;
+}
+
+enum rv_err rv_store_load_name(struct rv_wants *load, size_t beside)
+{
+    load->tasks_count = 0;
+    load->deposed_at = 0;
+    load->servers = NULL;
+    load->servers_count = 0;
+    load->tasks = RV_NEW_ARRAY(load->arena, struct rv_loaded, load->count + beside + 1);
+    if (load->tasks == NULL)
+        return load->arena->refused;
+    for (size_t i = 0; i < load->count; i++)
+        load->tasks[i] = (struct rv_loaded){.id = load->ids[i]};
     return RV_OK;
 }
 

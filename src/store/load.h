@@ -12,9 +12,12 @@ struct rv_key_row;
 struct rv_wants;
 struct rv_store;
 
-/* The tasks of the load and their open steps, by load_tasks and load_steps; the keys are not looked
- * up. For a store of which nobody sees another state between two such calls. */
-RV_CHECK enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *load);
+/* Names what was asked for in load->tasks, with room for so many beside. */
+RV_CHECK enum rv_err rv_store_load_name(struct rv_wants *load, size_t beside);
+/* The first `count` of load->tasks, as they are named, with their open steps, by load_tasks and
+ * load_steps. For a store of which nobody sees another state between two such calls. */
+RV_CHECK enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *load,
+                                               size_t count);
 /* A load of keys alone; `task` 0 where one is free. */
 RV_CHECK enum rv_err rv_store_load_keys(struct rv_store *store, struct rv_arena *arena,
                                         const struct rv_str *keys, size_t count,

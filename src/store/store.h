@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/id.h"
+#include "base/limits.h"
 #include "base/str.h"
 #include "core/rows.h"
 
@@ -164,12 +165,16 @@ struct rv_batch {
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
     struct rv_sweep *sweep; /* NULL: none */
-    int64_t number;         /* written into the instance's row; counts up by one per instance */
+    bool renew;             /* the instance's lease begins anew, or ends now with `resign` */
+    bool resign;
+    int64_t number; /* written into the instance's row; counts up by one per instance */
 };
 
-/* Who uses the store. Filled by enlist. */
+/* Who uses the store. Filled by enlist, but for the lease. */
 struct rv_enlistment {
-    uint8_t instance;      /* number of this instance, part of its ids */
+    int64_t lease_ms; /* asked for: who does not renew it for so long, where others write, too, is
+                         deposed, and loses its tasks */
+    uint8_t instance; /* number of this instance, part of its ids */
     int64_t last_alive_at; /* when any instance last committed or renewed a role, or the first one
                               enlisted; 0: new store */
     int64_t open_tasks;
@@ -201,27 +206,75 @@ struct rv_task_filter {
 
 enum { RV_LOAD_PIECE = 8 };
 
+/* How a load has come to a task. */
+enum rv_loaded_how {
+    RV_LOADED_ASKED,
+    RV_LOADED_SKIPPED, /* asked for as a claim, but another transaction has it: it is not loaded */
+    RV_LOADED_STOLEN,  /* a step of it waits for an agent; claimed */
+    RV_LOADED_ORPHAN   /* it has no live owner; claimed */
+};
+
 /* A task and its open steps, as one instant has them. */
 struct rv_loaded {
+    struct rv_task_id id;
+    enum rv_loaded_how how;
     const struct rv_task *task;   /* NULL: there is none */
     const struct rv_step **steps; /* in the order of task->open, without those that are missing */
     size_t steps_count;
 };
 
-/* What a batch asks for together: one round trip to the store. */
+/* How far the steps that wait for an agent were looked at: for each priority the newest that was
+ * found. All zero: from the first one on. */
+struct rv_waiting_place {
+    int64_t since[RV_PRIORITIES]; /* it waits since then */
+    struct rv_task_id task[RV_PRIORITIES];
+};
+
+/* A look for steps that wait for an agent, whoever owns their tasks: those with the first places in
+ * line, a level of priority being worth RV_PRIORITY_WORTH_MS of waiting. */
+struct rv_steal {
+    struct rv_str agent;
+    size_t most;                    /* tasks */
+    struct rv_waiting_place *place; /* the look begins after it, and moves it */
+};
+
+/* An instance whose lease has been over for so long may be deposed. */
+enum { RV_LEASE_MARGIN_MS = 1000 };
+
+/* A server that lives, or the owner of an open task. */
+struct rv_server {
+    uint8_t number;
+    bool lives; /* it is enlisted, and not deposed */
+};
+
+/* What a batch asks for together: one round trip to the store. A claimed task is this transaction's
+ * until its end: others that claim it, too, pass it over. Their changes of it, however, meet the
+ * guards alone. A transaction that has been silent for as long as a lease is over: a server that is
+ * frozen in the middle of it keeps nothing. */
 struct rv_wants {
     struct rv_arena *arena; /* of the results, the arrays included */
     const struct rv_task_id *ids;
     size_t count;
+    size_t claims;    /* the last so many of the ids are claimed */
     size_t bytes_max; /* of the arena: with this much taken, no more tasks are loaded. The first one
                          always is, and the last ones, RV_LOAD_PIECE at most, may exceed it */
     const struct rv_str *keys; /* of submissions */
     size_t keys_count;
+    const struct rv_steal *steals; /* in an embedded store there is nothing to steal, */
+    size_t steals_count;
+    size_t orphans_max; /* ... and nobody's tasks. Else: the transaction deposes the instances whose
+                           lease and margin are over, and so many open tasks are given whose owner
+                           is deposed, or was never there */
+    bool servers_wanted;
     /* Set by the store. */
-    struct rv_loaded *tasks; /* for the first `tasks_count` of the ids */
+    struct rv_server *servers; /* by ascending number; NULL: not asked for */
+    size_t servers_count;
+    struct rv_loaded *tasks; /* for the ids in their order, then what was found beside */
     size_t tasks_count;
     struct rv_key_row *key_rows; /* for each key; `task` 0 where it is free */
-    int64_t now; /* what the store's clock showed then: no row was changed after it */
+    int64_t now;        /* what the store's clock showed then: no row was changed after it */
+    int64_t deposed_at; /* when the one of those now deposed was alive that lived the longest; 0:
+                           none is. Else the transaction is to be committed */
 };
 
 struct rv_store;
@@ -229,8 +282,10 @@ struct rv_store;
 typedef void rv_store_close_fn(struct rv_store *store);
 
 /* Takes a number for this process (its row: boot id, pid, host) and reads when the store was last
- * alive. Called once, first. Embedded stores have one instance: any other row is dead. A shared
- * store gives a number again when its row has been still for long, or the longest. */
+ * alive. Called first, and again by an instance that was deposed, or does not know whether it is
+ * enlisted. Embedded stores have one instance: any other row is dead. A shared store gives a number
+ * again when its row has been still for long and no open task is owned by it, or else that of the
+ * row that has been still the longest, if its lease is over; BUSY: all numbers live. */
 typedef enum rv_err rv_store_enlist_fn(struct rv_store *store, struct rv_str boot, int64_t pid,
                                        struct rv_enlistment *ret_enlistment);
 
@@ -238,19 +293,19 @@ typedef enum rv_err rv_store_enlist_fn(struct rv_store *store, struct rv_str boo
  * rv_store_load_fn does, in the same round trip, and reads the store's clock, which never goes
  * back, also not over a restart (a floor is recorded with each batch), and does not jump with the
  * wall clock while the store is open (RULES 9; `wall_ahead_ms`). DEPOSED: the row is another's, or
- * gone: the process ends. WENT_BACK, once to each instance: a standby has taken over, perhaps
- * without the newest of what was committed, by this instance or by another whose rows it has read;
- * nothing that was remembered is worth anything, for the number of a lost revision is given again.
- * No transaction is open after an error. */
+ * gone: the instance enlists again. WENT_BACK, once to each instance: a standby has taken over,
+ * perhaps without the newest of what was committed, by this instance or by another whose rows it
+ * has read; nothing that was remembered is worth anything, for the number of a lost revision is
+ * given again. No transaction is open after an error. */
 typedef enum rv_err rv_store_begin_fn(struct rv_store *store, struct rv_wants *load,
                                       int64_t *ret_now);
 /* Writes the whole batch: OK means that everything whose outcome is OK is durable. Any other
  * result: nothing of the batch is written, outcomes are undefined; COMMIT_UNKNOWN: perhaps all of
  * it is, ask `committed`; CORRUPT: perhaps all of it is. INVALID: one of the changes cannot be
  * written (it inserts a step, attempt, alert or workflow that is there, or replaces a step that is
- * not): halve the batch. DEPOSED: the instance's own row is another's: the process ends. The
- * transaction is over in every case. A batch in which nothing is to be written leaves no trace, not
- * even its number. */
+ * not): halve the batch. DEPOSED: the instance's own row is another's: nothing is written, and it
+ * enlists again. The transaction is over in every case. A batch in which nothing is to be written
+ * leaves no trace, not even its number. */
 typedef enum rv_err rv_store_commit_fn(struct rv_store *store, struct rv_batch *batch);
 typedef void rv_store_rollback_fn(struct rv_store *store);
 /* After COMMIT_UNKNOWN: is the batch of that number in the store? An error: it cannot be asked now.
@@ -279,12 +334,24 @@ typedef enum rv_err rv_store_find_workflow_fn(struct rv_store *store, struct rv_
                                               struct rv_str version,
                                               const struct rv_workflow_row **ret_row);
 
-/* Open tasks by ascending id, for start and repair scan: at most `limit` after `after`, fewer when
- * their payloads are large: one more than fits into these bytes. None: there are no more. */
-enum { RV_SCAN_BYTES_MAX = 4 * 1024 * 1024 };
-typedef enum rv_err rv_store_scan_open_fn(struct rv_store *store, struct rv_arena *arena,
-                                          struct rv_task_id after, size_t limit,
-                                          const struct rv_task **ret_tasks, size_t *ret_count);
+/* Which open tasks a scan names. */
+struct rv_scan {
+    bool own; /* those that this instance owns (locked_by); in an embedded store these are all */
+    struct rv_task_id after;
+    size_t limit;
+};
+
+/* Little of an open task: enough to see whether what is known of it is as old as its row. */
+struct rv_scanned {
+    struct rv_task_id id;
+    int64_t revision;
+    enum rv_task_state state;
+};
+
+/* Open tasks by ascending id, for the start and the repair scan: `ret_rows` has room for the scan's
+ * limit. None: there are no more. */
+typedef enum rv_err rv_store_scan_open_fn(struct rv_store *store, const struct rv_scan *scan,
+                                          struct rv_scanned *ret_rows, size_t *ret_count);
 
 /* The lease on a role ("supervisor"): taken when free, expired or held by a dead instance, with the
  * next epoch; renewed when held by this instance. *ret_epoch 0: another holds it. *ret_until: its

@@ -79,50 +79,51 @@ void rv_supervisor_walk(struct rv_supervisor *supervisor)
 
 void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor)
 {
+    if (!supervisor->scan_first)
+        return; /* it is over: there was nothing in that piece */
     supervisor->scan_after = supervisor->piece_after;
     supervisor->scan_next_at = 0;
 }
 
-static enum rv_err scan_piece(struct rv_supervisor *supervisor, struct rv_arena *arena, int64_t now,
-                              const struct rv_task **ret_tasks, size_t *ret_count)
+static enum rv_err scan_piece(struct rv_supervisor *supervisor, int64_t now,
+                              struct rv_scanned *ret_rows, size_t *ret_count)
 {
+    struct rv_scan scan = {
+        .own = true, .after = supervisor->scan_after, .limit = supervisor->scan_rows_max};
     if (supervisor->scan_after.value == 0)
         supervisor->scan_until = rv_id_from(rv_time_add(now, 1));
-    enum rv_err err = supervisor->store->ops->scan_open(
-        supervisor->store, arena, supervisor->scan_after, supervisor->scan_rows_max, ret_tasks,
-        ret_count);
-    rv_assert(err != RV_OK || *ret_count <= supervisor->scan_rows_max);
-    if (err != RV_OK)
-        return err;
+    RV_TRY(supervisor->store->ops->scan_open(supervisor->store, &scan, ret_rows, ret_count));
+    rv_assert(*ret_count <= supervisor->scan_rows_max);
     /* Else the walk would not end while each batch begins tasks. */
-    while (*ret_count > 0 && ret_tasks[*ret_count - 1]->id.value >= supervisor->scan_until.value)
+    while (*ret_count > 0 && ret_rows[*ret_count - 1].id.value >= supervisor->scan_until.value)
         --*ret_count;
     if (*ret_count > 0)
-        supervisor->scan_after = ret_tasks[*ret_count - 1]->id;
+        supervisor->scan_after = ret_rows[*ret_count - 1].id;
     return RV_OK;
 }
 
-enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,
-                               int64_t now, const struct rv_task **ret_tasks, size_t *ret_count)
+enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, int64_t now,
+                               struct rv_scanned *ret_rows, size_t *ret_count)
 {
     *ret_count = 0;
     supervisor->piece_after = supervisor->scan_after;
     if (now < supervisor->scan_next_at)
         return RV_OK;
-    enum rv_err err = scan_piece(supervisor, arena, now, ret_tasks, ret_count);
+    enum rv_err err = scan_piece(supervisor, now, ret_rows, ret_count);
     if (err == RV_OK && *ret_count == 0) {
         bool again = supervisor->scan_after.value != 0 && !supervisor->scan_first;
         supervisor->scan_after = (struct rv_task_id){0};
         supervisor->scan_first = false;
         supervisor->rounds++;
-        if (again && !supervisor->shared) /* from the first open task on */
-            err = scan_piece(supervisor, arena, now, ret_tasks, ret_count);
+        if (again) /* from the first open task on */
+            err = scan_piece(supervisor, now, ret_rows, ret_count);
     }
     if (err != RV_OK)
         return err;
-    /* The walk after a start goes on without a pause, and so does each where others write, too. */
-    bool on = supervisor->scan_first || (supervisor->shared && *ret_count > 0);
-    supervisor->scan_next_at = on ? now : rv_time_add(now, supervisor->scan_interval_ms);
+    /* The walk after a start goes on without a pause. */
+    supervisor->scan_next_at = supervisor->scan_first
+                                   ? now
+                                   : rv_time_add(now, supervisor->scan_interval_ms);
     return RV_OK;
 }
 
@@ -137,8 +138,6 @@ size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
 {
     size_t count = 0;
     const struct rv_heap_entry *first;
-    if (supervisor->epoch == 0 && !supervisor->shared)
-        return 0;
     while (count < max && (first = rv_heap_first(&supervisor->heap)) != NULL && first->at <= now) {
         struct rv_heap_entry entry;
         rv_heap_pop(&supervisor->heap, &entry);
@@ -162,7 +161,7 @@ size_t rv_supervisor_next(const struct rv_supervisor *supervisor, int64_t now,
 {
     struct rv_heap_entry entries[RV_HEAP_LEAST_MAX];
     const struct rv_heap_entry *first = rv_heap_first(&supervisor->heap);
-    if ((supervisor->epoch == 0 && !supervisor->shared) || first == NULL || first->at > now)
+    if (first == NULL || first->at > now)
         return 0;
     size_t count = 0, least = rv_heap_least(&supervisor->heap, max, entries);
     for (size_t i = 0; i < least && entries[i].at <= now; i++) {
@@ -222,8 +221,7 @@ int64_t rv_supervisor_next_at(const struct rv_supervisor *supervisor)
 {
     int64_t at = supervisor->scan_next_at;
     const struct rv_heap_entry *first = rv_heap_first(&supervisor->heap);
-    bool looks = supervisor->epoch != 0 || supervisor->shared;
-    if (looks && first != NULL && first->at < at)
+    if (first != NULL && first->at < at)
         at = first->at;
     int64_t campaign = campaign_at(supervisor);
     return campaign < at ? campaign : at;

@@ -15,8 +15,9 @@
 
 /* The supervisor knows nothing of the business: it names tasks that must be looked at, and the
  * scheduler decides them. The heap is a cache; the truth is the rows, which the repair scan walks.
- * Its role is a lease row with an epoch: each change that follows from a finding carries the epoch
- * and is refused by the store once another instance holds the role (RULES 8). */
+ * Each instance supervises the tasks that it owns. What is done for all of them is done by the
+ * leader: its role is a lease row with an epoch, which each such change carries, and the store
+ * refuses the change once another instance holds the role (RULES 8). */
 struct rv_supervisor {
     struct rv_store *store; /* borrowed */
     int64_t scan_interval_ms;
@@ -28,16 +29,15 @@ struct rv_supervisor {
     struct rv_map wakes; /* task -> the instant that counts; a heap entry may be earlier */
     struct rv_task_id scan_after;
     struct rv_task_id piece_after; /* where the newest piece of the walk began */
-    struct rv_task_id scan_until; /* a walk ends before what was made since it began */
+    struct rv_task_id scan_until;  /* a walk ends before what was made since it began */
     int64_t scan_next_at;
     size_t scan_rows_max; /* of a piece of the walk: RV_SCAN_ROWS_MAX, or less */
-    bool shared;          /* others write, too: all open rows once per interval, not a piece */
-    uint64_t rounds;      /* walks over all open rows that came to their end */
+    uint64_t rounds;      /* walks over the open rows that came to their end */
     bool scan_first;      /* the first walk over the open rows since the start is under way */
 };
 
 /* A piece of the walk is read within one batch, and everybody else waits for it. */
-enum { RV_SCAN_ROWS_MAX = 200, RV_FINDINGS_MAX = 1000 };
+enum { RV_SCAN_ROWS_MAX = 1000, RV_FINDINGS_MAX = 1000 };
 
 void rv_supervisor_init(struct rv_supervisor *supervisor, struct rv_store *store,
                         int64_t scan_interval_ms, int64_t role_lease_ms);
@@ -54,21 +54,20 @@ bool rv_supervisor_holds(const struct rv_supervisor *supervisor);
 /* The claim was not committed, or another instance has taken the role: nothing is held, the next
  * batch asks again. */
 void rv_supervisor_unclaim(struct rv_supervisor *supervisor);
-/* The walk over all open rows that a start makes begins again, at once. */
+/* The walk over the open rows that a start makes begins again, at once. */
 void rv_supervisor_walk(struct rv_supervisor *supervisor);
 /* What the newest piece of that walk gave was not written: the walk goes on from where it began. (A
  * walk that began anew with each refusal would not end on a store that refuses now and then.) */
 void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor);
-/* The next piece of the repair scan if it is due: open tasks, for the scheduler to compare with its
- * caches. `ret_tasks` has room for RV_SCAN_ROWS_MAX. *ret_count 0: nothing due. */
-RV_CHECK enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, struct rv_arena *arena,
-                                        int64_t now, const struct rv_task **ret_tasks,
-                                        size_t *ret_count);
+/* The next piece of the repair scan if it is due: open tasks that this instance owns, for the
+ * scheduler to compare with its caches. `ret_rows` has room for RV_SCAN_ROWS_MAX. *ret_count 0:
+ * nothing due. */
+RV_CHECK enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, int64_t now,
+                                        struct rv_scanned *ret_rows, size_t *ret_count);
 /* Of the newest piece of the walk only what came up to this task was looked at: the walk goes on
  * from there, at once. */
 void rv_supervisor_scan_on(struct rv_supervisor *supervisor, int64_t now, struct rv_task_id after);
-/* Tasks whose instant has come, at most `max`. While another instance is the supervisor: to be
- * looked at alone, since it is no change of a row when a step's time to be handed out has come. */
+/* Tasks whose instant has come, at most `max`. */
 size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
                          struct rv_task_id *ret_tasks, size_t max);
 

@@ -260,7 +260,7 @@ static struct rv_store *reopen(struct rv_store *store, const char *path, int64_t
 {
     store->ops->close(store);
     printf("store.sqlite %" PRId64 " bytes per task\n", file_bytes(path) / finished);
-    struct rv_enlistment enlistment;
+    struct rv_enlistment enlistment = {.lease_ms = 5000};
     double start = seconds();
     store = open_store(path, &enlistment);
     printf("store.sqlite open %.1f ms, %" PRId64 " finished before\n", (seconds() - start) * 1e3,
@@ -273,7 +273,7 @@ static void measure_memory(void)
 {
     struct rv_store_memory_data *data = NULL;
     struct rv_store *store = NULL;
-    struct rv_enlistment enlistment;
+    struct rv_enlistment enlistment = {.lease_ms = 5000};
     int64_t next = 0;
     enum rv_err err = rv_store_memory_data_new(&data);
     rv_assert(err == RV_OK);
@@ -294,7 +294,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < PAYLOAD_BYTES; i++)
         payload[i] = (char)('a' + i % 26);
     measure_memory();
-    struct rv_enlistment enlistment;
+    struct rv_enlistment enlistment = {.lease_ms = 5000};
     struct rv_store *store = open_store(path, &enlistment);
     rv_assert(enlistment.created);
     int64_t next = 0;

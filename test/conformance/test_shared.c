@@ -45,7 +45,7 @@ static const struct factory shared = {"shared memory", create_shared, open_share
 /* Beside the subject's own store a second one. */
 static struct subject subject;
 static struct rv_store *other;
-static struct rv_enlistment other_enlistment;
+static struct rv_enlistment other_enlistment = {.lease_ms = 5000};
 
 static int setup(void **state)
 {
@@ -173,10 +173,10 @@ static void lost_transactions_are_told_once_and_never_were(void **state)
     assert_int_equal(s->ops->load_tasks(s->store, &s->arena, RV_COLUMNS_ALL, ids, 2, tasks), RV_OK);
     assert_int_equal(tasks[0]->revision, 1);
     assert_null(tasks[1]);
-    const struct rv_task *open[4];
+    struct rv_scan scan = {.limit = 4};
+    struct rv_scanned open[4];
     size_t count;
-    assert_int_equal(
-        s->ops->scan_open(s->store, &s->arena, (struct rv_task_id){0}, 4, open, &count), RV_OK);
+    assert_int_equal(s->ops->scan_open(s->store, &scan, open, &count), RV_OK);
     assert_int_equal(count, 1);
     s->ops->rollback(s->store);
     /* What the other has lost is nothing of its own, but it may have read what was lost. */
@@ -240,7 +240,7 @@ static void starts_do_not_use_up_the_numbers(void **state)
 {
     struct subject *s = *state;
     for (int i = 0; i < 600; i++) {
-        struct rv_enlistment enlistment;
+        struct rv_enlistment enlistment = {.lease_ms = 5000};
         struct rv_store *store = handle_open(s);
         s->wall++;
         bear(s, TASK_BASE + i);

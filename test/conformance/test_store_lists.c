@@ -593,18 +593,19 @@ static void open_tasks_are_scanned_in_order(void **state)
     /* The second time some of them have moved: opened again, or closed. */
     for (int round = 0; round < 2; round++) {
         int64_t wanted = TASK_BASE;
-        struct rv_task_id after = {0};
+        struct rv_scan scan = {.limit = 9};
         size_t open = 0;
         size_t count = 0;
         do {
-            const struct rv_task *tasks[9];
-            assert_int_equal(s->ops->scan_open(s->store, &s->arena, after, 9, tasks, &count),
-                             RV_OK);
+            struct rv_scanned rows[9];
+            assert_int_equal(s->ops->scan_open(s->store, &scan, rows, &count), RV_OK);
             for (size_t i = 0; i < count; i++) {
                 while (!rv_task_state_open(load(s, wanted)->state))
                     wanted++;
-                assert_int_equal(tasks[i]->id.value, wanted++);
-                after = tasks[i]->id;
+                assert_int_equal(rows[i].id.value, wanted);
+                assert_int_equal(rows[i].revision, load(s, wanted)->revision);
+                assert_int_equal(rows[i].state, load(s, wanted++)->state);
+                scan.after = rows[i].id;
             }
             open += count;
         } while (count > 0);

@@ -66,17 +66,19 @@ static void commit_one(struct subject *s, const struct rv_task *task, const stru
 /* The line as a server finds it that has just started. */
 static size_t line_walk(struct subject *s, struct place *places)
 {
-    struct rv_task_id after = {0};
+    struct rv_scan scan = {.limit = PAGE};
     size_t all = 0, count = 0;
     do {
-        const struct rv_task *tasks[PAGE];
-        assert_int_equal(s->ops->scan_open(s->store, &s->arena, after, PAGE, tasks, &count), RV_OK);
+        struct rv_scanned rows[PAGE];
+        assert_int_equal(s->ops->scan_open(s->store, &scan, rows, &count), RV_OK);
         for (size_t i = 0; i < count; i++) {
-            assert_int_equal(tasks[i]->open_count, 1);
-            const struct rv_step *step = load_step(s, tasks[i]->id.value, tasks[i]->open[0]);
+            const struct rv_task *task = load(s, rows[i].id.value);
+            assert_int_equal(task->revision, rows[i].revision);
+            assert_int_equal(task->open_count, 1);
+            const struct rv_step *step = load_step(s, task->id.value, task->open[0]);
             if (step->state == RV_STEP_PENDING)
-                places[all++] = place_of(tasks[i], step);
-            after = tasks[i]->id;
+                places[all++] = place_of(task, step);
+            scan.after = task->id;
         }
     } while (count > 0);
     qsort(places, all, sizeof *places, by_key);

@@ -249,11 +249,10 @@ static enum rv_err faults_find_workflow(struct rv_store *store, struct rv_arena 
     PASS(store, find_workflow, arena, space, name, version, ret_row);
 }
 
-static enum rv_err faults_scan_open(struct rv_store *store, struct rv_arena *arena,
-                                    struct rv_task_id after, size_t limit,
-                                    const struct rv_task **ret_tasks, size_t *ret_count)
+static enum rv_err faults_scan_open(struct rv_store *store, const struct rv_scan *scan,
+                                    struct rv_scanned *ret_rows, size_t *ret_count)
 {
-    PASS(store, scan_open, arena, after, limit, ret_tasks, ret_count);
+    PASS(store, scan_open, scan, ret_rows, ret_count);
 }
 
 static enum rv_err faults_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,

@@ -684,7 +684,7 @@ static bool opens_at_all(void)
     enum rv_err err = rv_store_sqlite_open(&options, &opened, &fault);
     if (err != RV_OK)
         return false;
-    struct rv_enlistment enlistment;
+    struct rv_enlistment enlistment = {.lease_ms = 5000};
     err = opened->ops->enlist(opened, RV_STR("before"), 1, &enlistment);
     opened->ops->close(opened);
     return err == RV_OK;

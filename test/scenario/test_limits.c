@@ -367,7 +367,7 @@ static void nothing_starves(void **state)
         while (oldest <= arrived && taken[oldest])
             oldest++;
         if (oldest <= arrived)
-            assert_true(ready_at[id.task.value] <= ready_at[oldest] + 9 * PRIORITY_WORTH_MS);
+            assert_true(ready_at[id.task.value] <= ready_at[oldest] + 9 * RV_PRIORITY_WORTH_MS);
     }
     agents_done(&agents);
 }

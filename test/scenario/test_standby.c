@@ -223,7 +223,7 @@ static void a_lost_workflow_is_not_run_in_the_place_of_another(void **state)
     struct rv_arena arena;
     rv_arena_init(&arena, 0);
     struct rv_store *other;
-    struct rv_enlistment enlistment;
+    struct rv_enlistment enlistment = {.lease_ms = 5000};
     int64_t now;
     assert_int_equal(rv_store_memory_open(w->data, w->clock, &other), RV_OK);
     assert_int_equal(other->ops->enlist(other, RV_STR("other"), 2, &enlistment), RV_OK);

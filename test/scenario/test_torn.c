@@ -62,7 +62,7 @@ static enum rv_err open_torn(struct world *w, struct rv_store **ret_store)
 static int open_world(void **state)
 {
     static struct world w;
-    struct rv_enlistment enlistment;
+    struct rv_enlistment enlistment = {.lease_ms = 5000};
     moved.value = 0;
     world_open_on(&w, (struct world_ground){.open = open_torn});
     world_publish(&w, workflow_file("order"));

@@ -291,6 +291,9 @@ static enum rv_err ask_names(struct subject *s, struct asked *asked)
 
 static enum rv_err ask_open(struct subject *s, struct asked *asked)
 {
+    struct rv_scan scan = {.limit = 10};
+    struct rv_scanned rows[10];
+    struct rv_task_id ids[10];
     const struct rv_task *tasks[10];
     size_t count;
     int64_t now, epoch, until;
@@ -298,7 +301,11 @@ static enum rv_err ask_open(struct subject *s, struct asked *asked)
     enum rv_err err = s->ops->begin(s->store, NULL, &now);
     if (err != RV_OK)
         return err;
-    err = s->ops->scan_open(s->store, &asked->arena, (struct rv_task_id){0}, 10, tasks, &count);
+    err = s->ops->scan_open(s->store, &scan, rows, &count);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        ids[i] = rows[i].id;
+    if (err == RV_OK)
+        err = s->ops->load_tasks(s->store, &asked->arena, RV_COLUMNS_ALL, ids, count, tasks);
     for (size_t i = 0; err == RV_OK && i < count; i++)
         OUTSIDE(row_dump(&asked->dump, &rv_row_task, tasks[i]));
     if (err == RV_OK)
@@ -354,7 +361,7 @@ static int64_t wall_now(void *self)
 static enum rv_err file_use(const char *path, bool born, int64_t *ret_open)
 {
     struct rv_store *store;
-    struct rv_enlistment enlistment;
+    struct rv_enlistment enlistment = {.lease_ms = 5000};
     struct rv_store_sqlite_fault fault = {.pid = 0};
     struct rv_store_sqlite_options options = {.path = path, .clock = {.now = wall_now}};
     enum rv_err err = rv_store_sqlite_open(&options, &store, &fault);

@@ -10,8 +10,6 @@
 
 enum { LEASE_MS = 5000, SCAN_MS = 1000, NOW = 1000000, OPEN_TASKS = 3 };
 
-static const struct rv_task open_tasks[OPEN_TASKS] = {{.id = {1}}, {.id = {2}}, {.id = {3}}};
-
 /* The role's row, and who asks. */
 struct election {
     struct rv_store store;
@@ -46,16 +44,15 @@ static enum rv_err claim(struct rv_store *store, struct rv_str role, int64_t lea
     return RV_OK;
 }
 
-/* Tasks 1 to OPEN_TASKS are open. */
-static enum rv_err scan_open(struct rv_store *store, struct rv_arena *scan_arena,
-                             struct rv_task_id after, size_t max, const struct rv_task **ret_tasks,
-                             size_t *ret_count)
+/* Tasks 1 to OPEN_TASKS are open, and this instance's. */
+static enum rv_err scan_open(struct rv_store *store, const struct rv_scan *scan,
+                             struct rv_scanned *ret_rows, size_t *ret_count)
 {
     (void)store;
-    (void)scan_arena;
+    assert_true(scan->own);
     *ret_count = 0;
-    for (int64_t id = after.value + 1; id <= OPEN_TASKS && *ret_count < max; id++)
-        ret_tasks[(*ret_count)++] = &open_tasks[id - 1];
+    for (int64_t id = scan->after.value + 1; id <= OPEN_TASKS && *ret_count < scan->limit; id++)
+        ret_rows[(*ret_count)++] = (struct rv_scanned){.id = {id}};
     return RV_OK;
 }
 
@@ -102,7 +99,8 @@ static void a_role_that_is_free_is_taken_and_renewed_in_its_last_quarter(void **
     assert_int_equal(e->supervisor.epoch, 1); /* the same holder: the same epoch */
 }
 
-static void nothing_is_due_while_another_is_the_supervisor(void **state)
+/* Its own tasks are each instance's to look at: the role is for what is done for all of them. */
+static void what_is_due_needs_no_role(void **state)
 {
     struct election *e = *state;
     e->theirs = true;
@@ -111,29 +109,27 @@ static void nothing_is_due_while_another_is_the_supervisor(void **state)
     assert_false(campaign(e, NOW));
     struct rv_task_id task = {7};
     assert_int_equal(rv_supervisor_note(&e->supervisor, task, NOW + 10), RV_OK);
-    assert_int_equal(due(e, NOW + 20), 0);
-    assert_true(rv_supervisor_knows(&e->supervisor, task));
+    e->supervisor.scan_next_at = NOW + 100 * LEASE_MS;
+    assert_int_equal(rv_supervisor_next_at(&e->supervisor), NOW + 10);
+    assert_int_equal(due(e, NOW + 20), 1);
+    assert_false(rv_supervisor_knows(&e->supervisor, task));
     /* Not asked again before the other's lease ends, and awake when it does. */
     assert_false(campaign(e, NOW + LEASE_MS - 1));
     assert_int_equal(e->claims, 1);
-    e->supervisor.scan_next_at = NOW + 100 * LEASE_MS;
     assert_int_equal(rv_supervisor_next_at(&e->supervisor), NOW + LEASE_MS);
     assert_true(campaign(e, NOW + LEASE_MS));
     assert_int_equal(e->supervisor.epoch, 5);
-    assert_int_equal(due(e, NOW + LEASE_MS), 1);
 }
 
 static void a_renewal_that_finds_another_holder_ends_the_role(void **state)
 {
     struct election *e = *state;
     assert_true(campaign(e, NOW));
-    assert_int_equal(rv_supervisor_note(&e->supervisor, (struct rv_task_id){7}, NOW + 10), RV_OK);
     e->theirs = true; /* it was away for longer than its lease */
     e->epoch = 2;
     e->until = NOW + 4 * LEASE_MS;
     assert_false(campaign(e, NOW + 2 * LEASE_MS));
     assert_int_equal(e->supervisor.epoch, 0);
-    assert_int_equal(due(e, NOW + 2 * LEASE_MS), 0);
 }
 
 /* While its claim is not committed, the holder before it may still write. */
@@ -229,14 +225,11 @@ static void instants_that_do_not_count_are_swept_out(void **state)
 /* The id of the task that the walk meets, one a piece; 0: it has come to its end. */
 static int64_t walk(struct election *e)
 {
-    const struct rv_task *tasks[RV_SCAN_ROWS_MAX];
-    struct rv_arena arena;
+    struct rv_scanned rows[RV_SCAN_ROWS_MAX];
     size_t count;
-    rv_arena_init(&arena, 1024);
-    assert_int_equal(rv_supervisor_scan(&e->supervisor, &arena, NOW, tasks, &count), RV_OK);
-    rv_arena_done(&arena);
+    assert_int_equal(rv_supervisor_scan(&e->supervisor, NOW, rows, &count), RV_OK);
     assert_true(count <= 1);
-    return count == 0 ? 0 : tasks[0]->id.value;
+    return count == 0 ? 0 : rows[0].id.value;
 }
 
 static void a_walk_of_which_a_piece_is_refused_goes_on_from_there(void **state)
@@ -276,7 +269,7 @@ int main(void)
 #define ELECTION(name) cmocka_unit_test_setup_teardown(name, open_election, close_election)
     const struct CMUnitTest tests[] = {
         ELECTION(a_role_that_is_free_is_taken_and_renewed_in_its_last_quarter),
-        ELECTION(nothing_is_due_while_another_is_the_supervisor),
+        ELECTION(what_is_due_needs_no_role),
         ELECTION(a_renewal_that_finds_another_holder_ends_the_role),
         ELECTION(a_role_is_held_from_the_transaction_after_its_claim_on),
         ELECTION(a_claim_that_fails_holds_nothing),

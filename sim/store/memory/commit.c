@@ -601,19 +601,26 @@ static enum rv_err all_put(struct commit *commit, struct rv_batch *batch)
     struct memory *store = commit->store;
     if (memory_deposed(store))
         return RV_ERR_DEPOSED;
+    if (!memory_depose(store))
+        return RV_ERR_BUSY;
     enum rv_err err = claims_put(store);
     return err == RV_OK ? batch_put(commit, batch) : err;
 }
 
 /* Known by its number from now on, and the clock never earlier than it. */
-static void batch_sign(struct memory *store, int64_t number)
+static void batch_sign(struct memory *store, const struct rv_batch *batch)
 {
     struct registry *registry = &store->data->registry;
     struct instance *row = &registry->instances[store->instance];
     if (registry->alive_at < store->now)
         registry->alive_at = store->now;
     row->alive_at = store->now;
-    row->batch = number;
+    row->batch = batch->number;
+    if (!batch->renew)
+        return;
+    int64_t begun = store->now, now = memory_clock_read(store);
+    row->lease_until = batch->resign ? now : now + store->lease_ms;
+    store->now = begun;
 }
 
 enum rv_err memory_commit(struct rv_store *base, struct rv_batch *batch)
@@ -622,20 +629,20 @@ enum rv_err memory_commit(struct rv_store *base, struct rv_batch *batch)
     struct registry *registry = &store->data->registry;
     rv_assert(store->in_transaction && store->instance != 0);
     struct commit commit = {.store = store, .data = store->data};
-    struct role roles[ROLES_MAX]; /* as they were */
-    memcpy(roles, registry->roles, sizeof roles);
+    struct registry before = *registry;
     enum rv_err err = all_put(&commit, batch);
-    bool claimed = memory_claims_end(store);
+    bool claimed = memory_claims_end(store) || store->deposes_count > 0 || batch->renew;
+    memory_unclaim(store);
     store->in_transaction = false;
     if (err != RV_OK) {
         memory_undo(store->data, commit.log, commit.count);
         free(commit.log);
-        memcpy(registry->roles, roles, sizeof roles);
+        *registry = before;
         return err;
     }
     if (commit.count > 0 || claimed) {
-        memory_keep(store->data, commit.log, commit.count, roles);
-        batch_sign(store, batch->number);
+        memory_keep(store->data, commit.log, commit.count, &before);
+        batch_sign(store, batch);
     }
     open_trim(store->data);
     return RV_OK;

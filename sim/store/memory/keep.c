@@ -38,7 +38,7 @@ size_t rv_store_memory_data_kept(const struct rv_store_memory_data *data)
 }
 
 void memory_keep(struct rv_store_memory_data *data, struct undo *log, size_t count,
-                 const struct role *roles_before)
+                 const struct registry *before)
 {
     data->commits++;
     if (data->kept_room == 0) {
@@ -54,8 +54,7 @@ void memory_keep(struct rv_store_memory_data *data, struct undo *log, size_t cou
     struct kept *newest = kept_at(data, data->kept_count++);
     newest->log = log;
     newest->count = count;
-    newest->before = data->registry;
-    memcpy(newest->before.roles, roles_before, sizeof newest->before.roles);
+    newest->before = *before;
 }
 
 void memory_kept_free(struct rv_store_memory_data *data)

@@ -18,6 +18,7 @@ enum rv_err rv_store_memory_data_new(struct rv_store_memory_data **ret_data)
         return RV_ERR_MEMORY;
     rv_map_init(&data->ids);
     rv_map_init(&data->keys);
+    rv_map_init(&data->claimed);
     *ret_data = data;
     return RV_OK;
 }
@@ -60,6 +61,8 @@ void rv_store_memory_data_free(struct rv_store_memory_data *data)
     records_free(&data->records);
     keys_free(&data->keys);
     rv_map_done(&data->ids);
+    rv_assert(data->claimed.count == 0);
+    rv_map_done(&data->claimed);
     free(data);
 }
 
@@ -137,6 +140,7 @@ void memory_rollback(struct rv_store *base)
     struct memory *store = (struct memory *)base;
     rv_assert(store->in_transaction);
     store->in_transaction = false;
+    memory_unclaim(store);
     (void)memory_claims_end(store);
 }
 
@@ -158,9 +162,19 @@ enum rv_err memory_begin(struct rv_store *base, struct rv_wants *load, int64_t *
     return err;
 }
 
-/* The next number whose row has been still for long, else the one that has been still the longest:
- * a process that starts again and again must not use all of them up, and one that lives and has
- * lost its number notices at its next begin. */
+static bool owns_any(const struct rv_store_memory_data *data, uint8_t number)
+{
+    for (size_t i = 0; i < data->open.count; i++) {
+        const struct rv_task *task = ((const struct node *)data->open.at[i].row)->row;
+        if (task->locked_by == number && rv_task_state_open(task->state))
+            return true;
+    }
+    return false;
+}
+
+/* The next number whose row has been still for long and owns nothing, else of those whose lease is
+ * over the one that has been still the longest: a process that starts again and again must not use
+ * all of them up. 0: all live. */
 static uint8_t number_free(const struct rv_store_memory_data *data, int64_t now)
 {
     const struct registry *registry = &data->registry;
@@ -168,9 +182,11 @@ static uint8_t number_free(const struct rv_store_memory_data *data, int64_t now)
     for (int i = 0; i < INSTANCE_MAX; i++) {
         number = (uint8_t)(number % INSTANCE_MAX + 1);
         const struct instance *row = &registry->instances[number];
-        if (!data->shared || row->boot == 0 || row->alive_at + NUMBER_REST_MS <= now)
+        bool rests = row->alive_at == 0 || row->alive_at + NUMBER_REST_MS <= now;
+        if (!data->shared || (rests && !owns_any(data, number)))
             return number;
-        if (stillest == 0 || row->alive_at < registry->instances[stillest].alive_at)
+        bool stiller = stillest == 0 || row->alive_at < registry->instances[stillest].alive_at;
+        if (stiller && !rv_store_memory_lives(data, number, now))
             stillest = number;
     }
     return stillest;
@@ -182,11 +198,15 @@ enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int64_t pid
     (void)pid;
     struct memory *store = (struct memory *)base;
     struct registry *registry = &store->data->registry;
-    rv_assert(store->instance == 0 && !store->in_transaction);
+    rv_assert(!store->in_transaction);
     int64_t now = memory_clock_read(store);
     uint8_t number = number_free(store->data, now);
-    memory_keep(store->data, NULL, 0, registry->roles);
-    *ret_enlistment = (struct rv_enlistment){.instance = number,
+    if (number == 0)
+        return RV_ERR_BUSY;
+    memory_keep(store->data, NULL, 0, registry);
+    store->lease_ms = ret_enlistment->lease_ms;
+    *ret_enlistment = (struct rv_enlistment){.lease_ms = store->lease_ms,
+                                             .instance = number,
                                              .last_alive_at = registry->alive_at,
                                              .open_tasks = (int64_t)store->data->open_count,
                                              .created = registry->enlistments == 0,
@@ -201,7 +221,8 @@ enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int64_t pid
     store->takeovers = store->data->takeovers;
     /* Two processes with the same boot id are two all the same. */
     store->boot = rv_hash((struct rv_hash_key){3, (uint64_t)registry->enlistments}, boot) | 1;
-    registry->instances[number] = (struct instance){.boot = store->boot, .alive_at = now};
+    registry->instances[number] = (struct instance){
+        .boot = store->boot, .alive_at = now, .lease_until = now + store->lease_ms};
     store->instance = number;
     return RV_OK;
 }
@@ -209,9 +230,10 @@ enum rv_err memory_enlist(struct rv_store *base, struct rv_str boot, int64_t pid
 enum rv_err memory_committed(struct rv_store *base, int64_t number, bool *ret_committed)
 {
     struct memory *store = (struct memory *)base;
-    if (memory_deposed(store)) /* whose row it was until then does not stand there any more */
-        return RV_ERR_DEPOSED;
-    *ret_committed = store->data->registry.instances[store->instance].batch >= number;
+    const struct instance *row = &store->data->registry.instances[store->instance];
+    if (row->boot != store->boot && row->boot_before != store->boot)
+        return RV_ERR_DEPOSED; /* its row does not stand there any more */
+    *ret_committed = row->batch >= number;
     return RV_OK;
 }
 
@@ -274,7 +296,7 @@ enum rv_err memory_claim_role(struct rv_store *base, struct rv_str name, int64_t
     claim->made = store->in_transaction;
     if (store->in_transaction)
         return RV_OK;
-    memory_keep(store->data, NULL, 0, registry->roles);
+    memory_keep(store->data, NULL, 0, registry);
     registry->roles[place] = after;
     registry->alive_at = now;
     registry->instances[store->instance].alive_at = now;

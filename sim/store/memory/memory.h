@@ -35,6 +35,9 @@ void rv_store_memory_data_lose(struct rv_store_memory_data *data, size_t commits
 RV_CHECK enum rv_err rv_store_memory_open(struct rv_store_memory_data *data,
                                           struct rv_wall_clock clock, struct rv_store **ret_store);
 
+/* For those who check: whether the instance of that number is enlisted, and its lease not over by
+ * more than the margin. */
+bool rv_store_memory_lives(const struct rv_store_memory_data *data, uint8_t instance, int64_t now);
 /* For those who check: the first steps of the task, `max` at most, as they are committed; gives
  * their number. Their texts are the store's, and stay until the next commit. */
 size_t rv_store_memory_steps(struct rv_store *store, struct rv_task_id task, size_t max,

@@ -93,9 +93,17 @@ struct role {
 };
 
 struct instance {
-    uint64_t boot; /* hashed; 0: nobody ever had this number */
+    uint64_t boot;        /* hashed; 0: nobody ever had this number, or it was deposed: */
+    uint64_t boot_before; /* ... this one */
     int64_t alive_at;
+    int64_t lease_until;
     int64_t batch; /* the newest that it has committed */
+};
+
+/* An instance that a transaction deposes. */
+struct deposes {
+    uint8_t number;
+    uint64_t boot;
 };
 
 /* The few values that a transaction may change beside rows. */
@@ -118,7 +126,8 @@ struct rv_store_memory_data {
     struct sorted notices;   /* deliveries of alerts, by their ids */
     struct sorted workflows; /* by id */
     struct records records;
-    struct rv_map keys; /* hash of a key to its key_node */
+    struct rv_map keys;    /* hash of a key to its key_node */
+    struct rv_map claimed; /* task id to the instance whose transaction has it */
     struct registry registry;
     bool shared;
     struct rv_slew slew; /* where it is */
@@ -140,7 +149,10 @@ struct memory {
     uint8_t instance;    /* 0 before enlist */
     uint64_t boot;       /* hashed */
     uint64_t takeovers;  /* of the data, as this process knows of them */
+    int64_t lease_ms;
     bool in_transaction;
+    struct deposes deposes[INSTANCE_MAX]; /* with the open transaction */
+    size_t deposes_count;
     struct claim {
         bool made;
         struct role before;
@@ -201,11 +213,20 @@ void memory_undo(struct rv_store_memory_data *data, const struct undo *log, size
 
 /* ---- keep.c ---- */
 
-/* A transaction is about to be signed: takes its log over (owned, may be NULL), the registry as it
- * is, and the roles as they were before. */
+/* A transaction is about to be signed: takes its log over (owned, may be NULL), and the registry as
+ * it was before. */
 void memory_keep(struct rv_store_memory_data *data, struct undo *log, size_t count,
-                 const struct role *roles_before);
+                 const struct registry *before);
 void memory_kept_free(struct rv_store_memory_data *data);
+
+/* ---- owners.c ---- */
+
+/* The tasks of the load, those that it claims, steals and takes over among them. */
+RV_CHECK enum rv_err memory_load_owned(struct memory *store, struct rv_wants *load);
+/* The transaction is over: nothing is claimed by it. */
+void memory_unclaim(struct memory *store);
+/* It is about to be written: whom it deposes is deposed. False: one has renewed its lease. */
+bool memory_depose(struct memory *store);
 
 /* ---- memory.c, commit.c, read.c ---- */
 

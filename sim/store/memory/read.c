@@ -76,7 +76,7 @@ static enum rv_err keys_load(const struct rv_store_memory_data *data, struct rv_
 enum rv_err memory_load(struct rv_store *base, struct rv_wants *load)
 {
     load->now = memory_clock_read((struct memory *)base);
-    RV_TRY(rv_store_load_tasks_whole(base, load));
+    RV_TRY(memory_load_owned((struct memory *)base, load));
     return load->keys_count > 0 ? keys_load(data_of(base), load) : RV_OK;
 }
 
@@ -129,23 +129,18 @@ enum rv_err memory_find_workflow(struct rv_store *base, struct rv_arena *arena, 
     return err;
 }
 
-enum rv_err memory_scan_open(struct rv_store *base, struct rv_arena *arena, struct rv_task_id after,
-                             size_t limit, const struct rv_task **ret_tasks, size_t *ret_count)
+enum rv_err memory_scan_open(struct rv_store *base, const struct rv_scan *scan,
+                             struct rv_scanned *ret_rows, size_t *ret_count)
 {
-    const struct sorted *open = &data_of(base)->open;
+    const struct memory *store = (const struct memory *)base;
+    const struct sorted *open = &store->data->open;
     size_t count = 0;
-    size_t before = arena->bytes_taken;
-    size_t i = sorted_place(open, after.value, INT64_MAX);
-    for (; i < open->count && count < limit && arena->bytes_taken - before < RV_SCAN_BYTES_MAX;
-         i++) {
-        const struct node *node = open->at[i].row;
-        if (!rv_task_state_open(node->row->state))
-            continue;
-        const void *row = NULL;
-        enum rv_err err = row_load(arena, RV_COLUMNS_ALL, &rv_row_task, node->row, &row);
-        if (err != RV_OK)
-            return err;
-        ret_tasks[count++] = row;
+    size_t i = sorted_place(open, scan->after.value, INT64_MAX);
+    for (; i < open->count && count < scan->limit; i++) {
+        const struct rv_task *task = ((const struct node *)open->at[i].row)->row;
+        bool own = !store->data->shared || task->locked_by == store->instance;
+        if (rv_task_state_open(task->state) && (own || !scan->own))
+            ret_rows[count++] = (struct rv_scanned){task->id, task->revision, task->state};
     }
     *ret_count = count;
     return RV_OK;

@@ -23,6 +23,12 @@ static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until, int
     s->absences[s->absences_count++] = (struct absence){from, until, gone_from};
 }
 
+void absence_of_other(struct rv_scheduler *s, int64_t since)
+{
+    rv_assert(s->looked);
+    absence_add(s, since, s->batch.now, since);
+}
+
 bool absence_between(const struct rv_scheduler *s, int64_t from, int64_t until)
 {
     return until - from > s->options.scan_interval_ms + ABSENCE_SLACK_MS;

@@ -20,6 +20,8 @@ enum { ABSENCES_MAX = 8 };
 /* The batch's instant is looked at; what came of its commit. */
 int64_t absence_note(struct rv_scheduler *s);
 void absence_refusal_note(struct rv_scheduler *s, enum rv_err err);
+/* Another server was not there since that instant, and this one takes its tasks over. */
+void absence_of_other(struct rv_scheduler *s, int64_t since);
 /* The store has refused writes for so long that it counts as an absence, and still does. */
 bool absence_lasts(const struct rv_scheduler *s);
 /* Did this instant pass while the server was not there? Then it is nobody's failure. */

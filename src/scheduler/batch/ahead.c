@@ -95,11 +95,15 @@ enum rv_err ahead_name(struct rv_scheduler *s, struct rv_wants *ret_wants)
     calls_name(s, false, &names);
     calls_name(s, true, &names);
     dues_name(s, &names);
+    *ret_wants = (struct rv_wants){.arena = s->batch.arena, .ids = fresh};
+    work_load_begin(s);
+    ret_wants->count = work_load_name(s, names.ids, names.count, fresh);
+    size_t before = names.count;
     ready_name(s, &names);
-    *ret_wants = (struct rv_wants){.arena = s->batch.arena,
-                                   .ids = fresh,
-                                   .count = work_load_name(s, names.ids, names.count, fresh),
-                                   .bytes_max = share_left(s)};
+    ret_wants->claims = work_load_name(s, names.ids + before, names.count - before,
+                                       fresh + ret_wants->count);
+    ret_wants->count += ret_wants->claims;
+    ret_wants->bytes_max = share_left(s);
     return keys_name(s, ret_wants);
 }
 

@@ -35,6 +35,7 @@ struct batch {
     struct rv_arena *arena;
     struct work *works;        /* every task that the batch touches */
     struct rv_map works_by_id; /* id -> struct work * */
+    struct rv_map skipped;     /* tasks of which another transaction hands out a step */
     struct rv_map named;       /* id -> the load that has named it last, */
     uint64_t loads;            /* ... by its number */
     struct pending_list calls;
@@ -65,7 +66,12 @@ struct batch {
     struct rv_delivery_queue_pick *picks; /* to be sent once the batch is written */
     struct rv_notice **notices;           /* ... as they leave; owned until then */
     size_t picks_count;
-    bool must_commit;       /* the role was renewed */
+    bool must_commit; /* the role was renewed, or the lease, or somebody is deposed */
+    bool renew;       /* the lease is */
+    const struct rv_server *servers; /* that live, or own tasks; NULL: not asked for */
+    size_t servers_count;
+    bool looks_for_orphans; /* the load has asked for tasks without a live owner */
+    int64_t deposed_at;     /* the owners of tasks that it takes over were alive then; 0: none */
     struct rv_sweep *sweep; /* NULL: none in this batch */
     bool swept;             /* its transaction was committed */
     bool wrote;             /* a transaction of it was committed */

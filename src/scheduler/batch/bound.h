@@ -15,9 +15,9 @@ struct pending;
 /* Parts of a batch. Each one loads rows and decides on them within a share of the batch's memory of
  * its own, so that none of them waits for the others for ever (bound.c). */
 enum share {
-    SHARE_NONE,  /* whatever is bounded elsewhere */
-    SHARE_AHEAD, /* what is loaded as the batch begins */
-    SHARE_MISSED,
+    SHARE_NONE,    /* whatever is bounded elsewhere */
+    SHARE_AHEAD,   /* what is loaded as the batch begins */
+    SHARE_WATCHED, /* what others have changed, and somebody waits for */
     SHARE_SCAN,
     SHARE_SMALL, /* calls */
     SHARE_LARGE,

@@ -193,6 +193,8 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.deliveries = s->batch.deliveries;
         batch.deliveries_count = s->batch.deliveries_count;
         batch.sweep = s->batch.sweep;
+        batch.renew = s->batch.renew;
+        batch.resign = s->draining;
     }
     int64_t begun_us = counts_clock(s);
     enum rv_err err = s->store->ops->commit(s->store, &batch);
@@ -337,6 +339,7 @@ static enum rv_err offender_escalate(struct rv_scheduler *s, struct work *work)
     }
     rv_assert(plan->alerts_count <= 1);
     plan->alerts[0].id = rv_id_make(&s->ids, s->batch.now).value;
+    plan->task.locked_by = s->enlistment.instance;
     struct rv_change change = {.task = &plan->task,
                                .revision_before = before->revision,
                                .at = now,

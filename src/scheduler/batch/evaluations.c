@@ -21,6 +21,7 @@
 #include "scheduler/batch/evaluation_priv.h"
 #include "scheduler/batch/left.h"
 #include "scheduler/batch/load.h"
+#include "scheduler/batch/own.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
@@ -519,7 +520,7 @@ static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e
     if (err != RV_OK)
         return err;
     bool wakes = command.kind == RV_COMMAND_WAKE;
-    bool stands = work->task != NULL && (!wakes || s->supervisor.epoch != 0) &&
+    bool stands = work->task != NULL && (!wakes || work_is_own(s, work)) &&
                   task_as_it_was(e, work);
     /* A reply that came meanwhile, and is not decided yet, goes before the end of its attempt. */
     bool known = stands &&
@@ -534,7 +535,7 @@ static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e
         return RV_ERR_MEMORY;
     err = work_decide(s, work, &command, &asker, plan);
     if (err == RV_OK && !work->waits && plan->changed && wakes)
-        work->epoch = s->supervisor.epoch;
+        work->found = true;
     if (err == RV_OK && !work->waits && !wakes)
         end_note(s, work->id, &command);
     return err;

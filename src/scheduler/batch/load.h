@@ -42,8 +42,10 @@ RV_CHECK enum rv_err work_view(struct rv_scheduler *s, const struct work *work, 
 void work_offer(struct rv_scheduler *s, struct work *work);
 /* The work's change was not committed: the caches learn its steps as they were loaded. */
 void work_withdraw(struct rv_scheduler *s, const struct work *work);
-/* The tasks of these steps that the batch does not have yet, for a load; `ret_ids` has room for
- * `count`. Gives their number. */
+/* A load begins: its tasks are named once. */
+void work_load_begin(struct rv_scheduler *s);
+/* The tasks of these steps that the batch does not have yet, and this load has not named; `ret_ids`
+ * has room for `count`. Gives their number. */
 size_t work_load_name(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count,
                       struct rv_task_id *ret_ids);
 /* What was loaded becomes part of the batch. */

@@ -294,6 +294,14 @@ void parking_finish_all(struct rv_scheduler *s)
             parked_end(s, (struct pending *)(uintptr_t)parked->slots[i].value);
 }
 
+void parking_refuse_all(struct rv_scheduler *s, enum rv_err err, struct rv_str message)
+{
+    struct rv_map *parked = &s->parked_by_serial;
+    for (size_t i = 0; parked->count > 0; i++)
+        while (parked->slots[i].used)
+            pending_finish(s, (struct pending *)(uintptr_t)parked->slots[i].value, err, message);
+}
+
 bool parking_read_is_large(const struct rv_task *task)
 {
     return task->input.len + task->context.len + task->output.len + task->error.len +

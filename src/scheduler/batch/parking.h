@@ -19,6 +19,9 @@ struct work;
  * tried often enough. */
 bool parking_carry_again(struct rv_scheduler *s, struct pending *p);
 #define STOPPING RV_STR("the server is stopping: send the request again")
+#define DEPOSED                                                                                    \
+    RV_STR("the server was away for longer than its lease, and others do its work: send the "      \
+           "request again")
 #define NOT_TAKEN                                                                                  \
     RV_STR("the state store refused the change several times, and nothing was written: "           \
            "send the request again")
@@ -39,7 +42,9 @@ void parking_expire(struct rv_scheduler *s);
 void call_left(struct rv_scheduler *s, uint64_t serial);
 /* The same, if it is parked. */
 bool parking_left(struct rv_scheduler *s, uint64_t serial);
+/* All that are parked are answered with what there is, or refused. */
 void parking_finish_all(struct rv_scheduler *s);
+void parking_refuse_all(struct rv_scheduler *s, enum rv_err err, struct rv_str message);
 /* The task has changed: answers those who wait for that. */
 void parking_waiters_tell(struct rv_scheduler *s, struct work *work);
 /* For the calls' `tell`: a copy of the task becomes the answer, which leaves if it is due. */

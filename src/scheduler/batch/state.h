@@ -43,18 +43,22 @@ struct place {
 struct bulks;
 struct deliveries;
 struct failures;
-struct peers;
+struct steals;
+struct watchers;
 struct retention;
 
 struct rv_scheduler {
     struct rv_scheduler_options options;
     struct rv_store *store; /* borrowed */
+    char *boot;             /* owned */
     struct rv_enlistment enlistment;
     struct rv_id_maker ids;
     struct rv_prng prng;
     struct rv_arena arena; /* of the batch */
     struct batch batch;
     int64_t batch_number;
+    int64_t lease_at;              /* when the instance's lease is renewed */
+    bool unlisted;                 /* the instance was deposed, and is not enlisted again yet */
     int64_t last_now;              /* the store's clock at the last look */
     bool looked;                   /* this process has looked at it */
     int64_t first_now;             /* ... for the first time */
@@ -76,7 +80,10 @@ struct rv_scheduler {
     struct rv_supervisor supervisor;
     struct accounts accounts;
     struct evaluations evaluations;
-    struct peers *peers;
+    struct steals *steals;
+    int64_t shares_at;   /* limits are divided, and read again */
+    int64_t takeover_at; /* tasks without a live owner are looked for */
+    struct watchers *watchers;
     struct retention *retention;
     struct bulks *bulks;
     struct deliveries *deliveries;
@@ -85,7 +92,8 @@ struct rv_scheduler {
     struct agents agents;
     struct rv_map waiters;       /* task -> struct pending_list *, owned: parked SHOW and SUBMIT */
     struct rv_heap parked_until; /* (monotonic instant, serial) of parked calls */
-    struct rv_map suspended;     /* tasks that are, as far as they were looked at */
+    struct rv_map owned;     /* open tasks that this server owns, where others write, too (own.c) */
+    struct rv_map suspended; /* tasks that are, as far as they were looked at */
     struct rv_map parked_by_serial; /* serial -> struct pending *, owned */
     struct rv_map parked_polls;     /* (instance, hash of the poll) -> struct pending * */
     struct rv_call *finished;       /* answered in this batch, given back at its end */

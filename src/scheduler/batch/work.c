@@ -13,6 +13,7 @@
 #include "scheduler/batch/evaluations.h"
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/log.h"
+#include "scheduler/batch/own.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/workflows.h"
@@ -266,11 +267,15 @@ static bool is_named(struct rv_scheduler *s, struct rv_task_id id)
     return named;
 }
 
+void work_load_begin(struct rv_scheduler *s)
+{
+    s->batch.loads++;
+}
+
 size_t work_load_name(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count,
                       struct rv_task_id *ret_ids)
 {
     size_t fresh = 0;
-    s->batch.loads++;
     for (size_t i = 0; i < count; i++) {
         struct rv_task_id id = ids[i].task;
         if (id.value != 0 && work_find(s, id) == NULL && !shortage_parks(s, id) && !is_named(s, id))
@@ -282,13 +287,19 @@ size_t work_load_name(struct rv_scheduler *s, const struct rv_step_id *ids, size
 
 enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_wants *load)
 {
-    rv_assert(load->tasks_count <= load->count);
     for (size_t i = 0; i < load->tasks_count; i++) {
-        struct work *work = work_find(s, load->ids[i]);
-        if (work != NULL)
+        const struct rv_loaded *loaded = &load->tasks[i];
+        struct work *work = work_find(s, loaded->id);
+        if (loaded->how == RV_LOADED_SKIPPED) {
+            RV_TRY(rv_map_put(&s->batch.skipped, (uint64_t)loaded->id.value, 0, 0));
             continue;
-        RV_TRY(work_add(s, load->ids[i], &work));
-        RV_TRY(work_take(s, work, &load->tasks[i], load->now));
+        }
+        if (work == NULL) {
+            RV_TRY(work_add(s, loaded->id, &work));
+            RV_TRY(work_take(s, work, loaded, load->now));
+        }
+        work->stolen = work->stolen || loaded->how == RV_LOADED_STOLEN;
+        work->orphan = work->orphan || loaded->how == RV_LOADED_ORPHAN;
     }
     return RV_OK;
 }
@@ -301,6 +312,7 @@ static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_step_i
     *load = (struct rv_wants){.arena = s->batch.arena, .ids = fresh, .bytes_max = share_left(s)};
     if (fresh == NULL)
         return RV_ERR_MEMORY;
+    work_load_begin(s);
     load->count = work_load_name(s, ids, count, fresh);
     if (load->count == 0)
         return RV_OK;
@@ -413,6 +425,7 @@ static enum rv_err work_adopt(struct rv_scheduler *s, struct work *work, const s
     rv_assert(plan->task.id.value == work->id.value);
     *task = plan->task;
     task->revision = work->revision_before + 1; /* however many commands the batch decides */
+    task->locked_by = s->enlistment.instance;
     if (task->ended_at != 0 && (work->task == NULL || work->task->ended_at == 0))
         task->ended_at = work->now; /* from then on it is kept; the decision may be older */
     enum rv_err err = RV_OK;
@@ -688,7 +701,7 @@ static enum rv_err woken_check(struct rv_scheduler *s, struct work *work, uint64
     if (work->broken == NULL)
         return RV_OK;
     work->workflow = NULL;
-    work->epoch = s->supervisor.epoch;
+    work->found = true;
     return work_escalate(s, work, seed, RV_UNREADABLE);
 }
 
@@ -735,6 +748,10 @@ void work_withdraw(struct rv_scheduler *s, const struct work *work)
 {
     const struct rv_task *task = work->stored;
     bool offends = work->dropped && !work_again(work); /* it is left alone */
+    if (task != NULL && !task_is_own(s, task)) {
+        own_forget(s, work);
+        return;
+    }
     if (!offends)
         ends_void(s, work);
     for (size_t i = 0; i < work->steps_count; i++) {

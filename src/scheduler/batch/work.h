@@ -48,6 +48,9 @@ struct work {
     const char *broken; /* the rule that the rows as loaded break: then it can only be escalated or
                          * abandoned; NULL: none */
     bool changed;
+    bool found;    /* ... since it was due */
+    bool stolen;   /* it is another server's, and a step of it may be handed out all the same */
+    bool orphan;   /* its owner is not there any more */
     bool torn;     /* some of its rows were loaded later than others: they may be of two instants */
     bool was_open; /* as loaded */
     bool waits_to_end;      /* an end of it has come that is not decided yet */

@@ -14,11 +14,15 @@
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/load.h"
+#include "scheduler/batch/own.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/wake.h"
 #include "scheduler/batch/work.h"
 #include "scheduler/calls/polls.h"
+
+/* A task of which another transaction hands out a step is looked at again after this. */
+enum { SKIPPED_MS = 100 };
 
 static bool desk_has(void *self, struct rv_task_id task)
 {
@@ -30,17 +34,25 @@ static enum rv_err desk_load(void *self, const struct rv_step_id *ids, size_t co
     return work_prefetch(self, ids, count);
 }
 
-/* The hint is believed only if the row says so. The supervisor escalates a task whose definition
- * cannot be read: what is due is its to decide. */
+/* The hint is believed only if the row says so. The owner escalates a task whose definition cannot
+ * be read. Another transaction that hands out a step of the task may come to nothing: it is looked
+ * at again. */
 static enum rv_err desk_verify(void *self, const struct agent_kind *kind, struct rv_step_id id,
                                const struct rv_task **ret_task, const struct rv_step **ret_step)
 {
     struct rv_scheduler *s = self;
     struct work *work;
     *ret_task = NULL;
+    if (rv_map_find(&s->batch.skipped, (uint64_t)id.task.value, 0) != NULL) {
+        state_look_again(s, id.task, s->batch.now + SKIPPED_MS);
+        return RV_OK;
+    }
     enum rv_err err = work_get(s, id.task, &work);
     if (err != RV_OK || work->task == NULL || work->task->state == RV_TASK_ERROR)
         return err;
+    bool own = task_is_own(s, work->task);
+    if (!own && !work->stolen)
+        return RV_OK;
     const struct rv_step *step = work_step(work, id.number);
     bool ready = step != NULL && rv_step_ready(work->task, step, work->now) &&
                  rv_str_is(step->agent, kind->name) &&
@@ -49,7 +61,7 @@ static enum rv_err desk_verify(void *self, const struct agent_kind *kind, struct
         *ret_task = work->task;
         *ret_step = step;
     }
-    if (!ready || *ret_task != NULL || (s->enlistment.shared && s->supervisor.epoch == 0))
+    if (!ready || *ret_task != NULL || !work_is_own(s, work))
         return RV_OK;
     struct rv_command command = {.kind = RV_COMMAND_WAKE, .seed = rv_prng_next(&s->prng)};
     struct rv_plan *plan = RV_ROOM(s->batch.arena, struct rv_plan, 1);
@@ -57,7 +69,7 @@ static enum rv_err desk_verify(void *self, const struct agent_kind *kind, struct
         return RV_OK;
     err = plan ? work_decide(s, work, &command, NULL, plan) : RV_ERR_MEMORY;
     if (err == RV_OK && plan->changed)
-        work->epoch = s->supervisor.epoch;
+        work->found = true;
     return err;
 }
 
@@ -93,7 +105,7 @@ static bool desk_enough(void *self)
 }
 
 /* Attempts that are out and that the caches hear of with this very batch: an operator takes their
- * task out of its error, or another server has handed them out. They are as good as given. */
+ * task out of its error. They are as good as given. */
 static void unknown_count(struct rv_scheduler *s, const struct work *work)
 {
     bool counts = work->task != NULL && work->task->state != RV_TASK_ERROR;
@@ -121,7 +133,7 @@ enum rv_err hand_out_match(struct rv_scheduler *s)
                         .give = desk_give,
                         .enough = desk_enough,
                         .self = s};
-    bool any = s->agents.concurrents > 0;
+    bool any = s->agents.concurrents > 0 && !s->agents.divides;
     limits_begin(&s->agents);
     for (const struct work *w = s->batch.works; any && w != NULL; w = w->next)
         unknown_count(s, w);

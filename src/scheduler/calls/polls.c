@@ -170,6 +170,7 @@ static enum rv_err poll_boot(struct rv_scheduler *s, struct pending *p, bool *re
 {
     struct agent_instance *instance = p->seeker.instance;
     p->seeker.boot = rv_hash(s->agents.hash_key, p->poll->boot);
+    instance->learned_before = false;
     *ret_waits = false;
     if (boot_is_gone(instance, p->seeker.boot, rv_hash(s->agents.hash_key, p->poll->poll)))
         return RV_OK;
@@ -683,8 +684,21 @@ static void poll_act(struct rv_scheduler *s, struct pending *p)
     poll_park(s, p);
 }
 
+/* It was admitted when nothing was known of attempts that a process before it holds: their task was
+ * another server's. It is admitted once more, and waits no longer than it asked for. */
+static void poll_admit_again(struct rv_scheduler *s, struct pending *p)
+{
+    int64_t left_ms = p->until - s->batch.mono_now;
+    p->poll->wait_ms = left_ms > 0 ? left_ms : 0;
+    pending_unpark(s, p);
+    poll_unadmit(p);
+    pending_append(&s->carried, p);
+    s->more_due = true;
+}
+
 static void instance_act_parked(struct rv_scheduler *s, struct agent_instance *instance)
 {
+
     struct seeker *next;
     for (struct seeker *seeker = instance->parked.first; seeker != NULL; seeker = next) {
         struct pending *p = pending_of(seeker);
@@ -697,6 +711,8 @@ static void instance_act_parked(struct rv_scheduler *s, struct agent_instance *i
         p->unanswerable = p->unanswerable || was_given(p);
         if (filled || p->unanswerable)
             poll_finish(s, p);
+        else if (instance->learned_before && seeker->boot == instance->boot)
+            poll_admit_again(s, p);
     }
 }
 

@@ -37,6 +37,9 @@ struct duty {
 
 /* Each is defined as <name>_duty in <name>.c. */
 #define RV_DUTIES(DUTY)                                                                            \
+    DUTY(takeover)                                                                                 \
+    DUTY(watchers)                                                                                 \
+    DUTY(steal)                                                                                    \
     DUTY(scan)                                                                                     \
     DUTY(clock)                                                                                    \
     DUTY(place)                                                                                    \
@@ -44,7 +47,8 @@ struct duty {
     DUTY(deliveries)                                                                               \
     DUTY(retention)                                                                                \
     DUTY(bulk)                                                                                     \
-    DUTY(limits)
+    DUTY(limits)                                                                                   \
+    DUTY(shares)
 
 #define RV_DUTY_EXTERN(name) extern const struct duty name##_duty;
 RV_DUTIES(RV_DUTY_EXTERN)

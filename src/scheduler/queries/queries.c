@@ -197,7 +197,7 @@ enum rv_err query_agents_show(const struct query *q, struct rv_arena *arena,
         row->limit = (struct rv_agent_limit){
             .agent = row->agent,
             .concurrent = k->limit.concurrent,
-            .per_second = k->limit.bucket.per_second,
+            .per_second = k->limit.per_second,
             .paused = k->limit.paused,
             .by = k->limit.by ? rv_arena_str(arena, rv_str_of(k->limit.by)) : RV_STR_NONE,
             .at = k->limit.at,

@@ -98,7 +98,7 @@ void counts_learn(struct rv_scheduler *s, struct work *work)
     }
     for (size_t i = 0; i < work->alerts_count; i++)
         counts->alerts[work->alerts[i].kind]++;
-    counts->findings += work->epoch != 0;
+    counts->findings += work->found;
     rv_assert(work->changed);
     rv_assert(work->task->state < RV_TASK_STATE_COUNT);
     rv_assert(work->state_before < RV_TASK_STATE_COUNT);

@@ -114,8 +114,10 @@ enum rv_err rv_sqlite_enlist(struct rv_store *base, struct rv_str boot, int64_t 
     if (err != RV_OK)
         return err;
     int64_t enlistment = 0;
-    struct rv_enlistment found = {
-        .last_alive_at = store->last_alive_at, .created = store->created, .copied = store->copied};
+    struct rv_enlistment found = {.lease_ms = ret_enlistment->lease_ms,
+                                  .last_alive_at = store->last_alive_at,
+                                  .created = store->created,
+                                  .copied = store->copied};
     err = enlist_write(store, boot, pid, now, &enlistment, &found);
     if (err != RV_OK)
         return rv_sqlite_give_up(store, err);

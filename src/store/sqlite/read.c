@@ -182,7 +182,8 @@ static enum rv_err keys_load(struct rv_sqlite *store, struct rv_wants *load)
 enum rv_err rv_sqlite_load(struct rv_store *base, struct rv_wants *load)
 {
     load->now = ((struct rv_sqlite *)base)->slew.shown;
-    RV_TRY(rv_store_load_tasks_whole(base, load));
+    RV_TRY(rv_store_load_name(load, 0));
+    RV_TRY(rv_store_load_tasks_whole(base, load, load->count));
     return load->keys_count > 0 ? keys_load((struct rv_sqlite *)base, load) : RV_OK;
 }
 
@@ -222,37 +223,38 @@ enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *aren
     return RV_OK;
 }
 
-/* A piece of the walk over the open tasks holds no more than this and one row. */
+static void scanned_take(sqlite3_stmt *statement, struct rv_scanned *ret_row)
+{
+    *ret_row = (struct rv_scanned){.id = {sqlite3_column_int64(statement, 0)},
+                                   .revision = sqlite3_column_int64(statement, 1)};
+    bool open = rv_task_state_parse(rv_sqlite_column_str(statement, 2), &ret_row->state);
+    rv_assert(open); /* the statement asks for these states */
+}
 
-enum rv_err rv_sqlite_scan_open(struct rv_store *base, struct rv_arena *arena,
-                                struct rv_task_id after, size_t limit,
-                                const struct rv_task **ret_tasks, size_t *ret_count)
+enum rv_err rv_sqlite_scan_open(struct rv_store *base, const struct rv_scan *scan,
+                                struct rv_scanned *ret_rows, size_t *ret_count)
 {
     struct rv_sqlite *store = (struct rv_sqlite *)base;
     sqlite3_stmt *statement = NULL;
-    enum rv_err err = rv_sqlite_statement(store, RV_SQL_TASK_OPEN, &statement);
-    if (err != RV_OK)
-        return err;
+    struct rv_task_id after = scan->after;
+    RV_TRY(rv_sqlite_statement(store, RV_SQL_TASK_OPEN, &statement));
     sqlite3_bind_int64(statement, 1, after.value);
-    sqlite3_bind_int64(statement, 2, (int64_t)limit);
+    sqlite3_bind_int64(statement, 2, (int64_t)scan->limit);
     size_t count = 0;
     bool there = true;
-    size_t before = arena->bytes_taken;
-    while (err == RV_OK && count < limit && arena->bytes_taken - before < RV_SCAN_BYTES_MAX) {
+    enum rv_err err = RV_OK;
+    while (err == RV_OK && count < scan->limit) {
         err = rv_sqlite_next(store, statement, &there);
-        void *row = NULL;
-        if (there)
-            err = row_take(statement, &rv_row_task, arena, &row);
         if (err != RV_OK || !there)
             break;
-        ret_tasks[count++] = row;
+        scanned_take(statement, &ret_rows[count]);
         /* An index that is out of order would have the walk go round for ever. */
-        if (ret_tasks[count - 1]->id.value <= after.value)
+        if (ret_rows[count].id.value <= after.value)
             err = RV_ERR_CORRUPT;
-        after = ret_tasks[count - 1]->id;
+        after = ret_rows[count++].id;
     }
     sqlite3_reset(statement);
-    rv_assert(count <= limit);
+    rv_assert(count <= scan->limit);
     if (err == RV_OK)
         *ret_count = count;
     return err;

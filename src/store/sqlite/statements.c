@@ -52,8 +52,9 @@ static const struct sql statements[RV_SQL_COUNT] = {
                           "process_state=?6 WHERE id=?1"},
     [RV_SQL_TASK_LOAD] = {SELECT, TASK, "WHERE id = ?1"},
     [RV_SQL_TASK_GATHER] = {GATHER, TASK, NULL},
-    [RV_SQL_TASK_OPEN] = {SELECT, TASK,
-                          "INDEXED BY task_open WHERE " OPEN " AND id > ?1 ORDER BY id LIMIT ?2"},
+    [RV_SQL_TASK_OPEN] = {PLAIN, NULL,
+                          "SELECT id, revision, process_state FROM task INDEXED BY task_open "
+                          "WHERE " OPEN " AND id > ?1 ORDER BY id LIMIT ?2"},
     [RV_SQL_TASK_OPEN_COUNT] = {PLAIN, NULL,
                                 "SELECT process_state, count(*) FROM task INDEXED BY task_open "
                                 "WHERE " OPEN " GROUP BY process_state"},

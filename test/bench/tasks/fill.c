@@ -116,7 +116,7 @@ int main(int argc, char **argv)
     }
     struct rv_store *store;
     struct rv_store_sqlite_fault fault;
-    struct rv_enlistment enlistment;
+    struct rv_enlistment enlistment = {.lease_ms = 5000};
     struct rv_store_sqlite_options options = {.path = argv[1], .clock = {wall, NULL}};
     if (rv_store_sqlite_open(&options, &store, &fault) != RV_OK ||
         store->ops->enlist(store, RV_STR("fill"), 1, &enlistment) != RV_OK)

@@ -1,0 +1,337 @@
+/* The shares of a limit. Every open attempt is counted by the server that has handed it out, as
+ * long as that server lives, wherever its task is decided later. Attempts that nobody counts so
+ * (they began before the limit did, or their server is gone) are counted by the owners of their
+ * tasks: those that began by `since`. While anything of that is not known nothing is given to
+ * anybody. */
+#include "core/agent_share.h"
+
+#include "base/assert.h"
+#include "base/bucket.h"
+#include "base/limits.h"
+#include "json/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the records ---- */
+
+void rv_agent_shares_write(struct rv_buf *buf, const struct rv_agent_shares *shares)
+{
+    rv_buf_printf(buf,
+                  "{\"version\":%lld,\"limitAt\":%lld,\"concurrent\":%u,\"perSecond\":%u,"
+                  "\"since\":%lld,\"parts\":[",
+                  (long long)shares->version, (long long)shares->limit_at, shares->concurrent,
+                  shares->per_second, (long long)shares->since);
+    for (size_t i = 0; i < shares->parts_count; i++) {
+        const struct rv_agent_part *part = &shares->parts[i];
+        rv_buf_printf(buf, "%s{\"server\":%u,\"concurrent\":%u,\"perSecond\":%u}", i > 0 ? "," : "",
+                      part->server, part->concurrent, part->per_second);
+    }
+    rv_buf_lit(buf, "]}");
+}
+
+static bool number_read(const struct rv_json *object, const char *name, int64_t max,
+                        int64_t *ret_number)
+{
+    return rv_json_int(rv_json_get(object, rv_str_of(name)), ret_number) && *ret_number >= 0 &&
+           *ret_number <= max;
+}
+
+static bool small_read(const struct rv_json *object, const char *name, int64_t max,
+                       uint32_t *ret_number)
+{
+    int64_t number;
+    bool read = number_read(object, name, max, &number);
+    *ret_number = read ? (uint32_t)number : 0;
+    return read;
+}
+
+static bool part_read(const struct rv_json *json, struct rv_agent_part *part)
+{
+    uint32_t server;
+    bool read = small_read(json, "server", RV_SERVERS_MAX, &server) &&
+                small_read(json, "concurrent", RV_AGENT_CONCURRENT_MAX, &part->concurrent) &&
+                small_read(json, "perSecond", RV_BUCKET_RATE_MAX, &part->per_second);
+    part->server = (uint8_t)server;
+    return read;
+}
+
+enum rv_err rv_agent_shares_read(struct rv_arena *arena, const struct rv_record *record,
+                                 struct rv_agent_shares *ret_shares)
+{
+    struct rv_json value;
+    struct rv_agent_shares read = {.version = 0};
+    *ret_shares = read;
+    RV_TRY(rv_json_parse(arena, record->value, RV_JSON_DEPTH_MAX, &value, NULL));
+    const struct rv_json *parts = rv_json_get(&value, RV_STR("parts"));
+    if (!number_read(&value, "version", INT64_MAX, &read.version) ||
+        !number_read(&value, "limitAt", INT64_MAX, &read.limit_at) ||
+        !number_read(&value, "since", INT64_MAX, &read.since) ||
+        !small_read(&value, "concurrent", RV_AGENT_CONCURRENT_MAX, &read.concurrent) ||
+        !small_read(&value, "perSecond", RV_BUCKET_RATE_MAX, &read.per_second) || parts == NULL ||
+        parts->type != RV_JSON_ARRAY || parts->len > RV_SERVERS_MAX)
+        return RV_ERR_INVALID;
+    read.parts = RV_NEW_ARRAY(arena, struct rv_agent_part, parts->len + 1);
+    if (read.parts == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < parts->len; i++)
+        if (!part_read(&parts->u.items[i], &read.parts[read.parts_count++]))
+            return RV_ERR_INVALID;
+    *ret_shares = read;
+    return RV_OK;
+}
+
+void rv_agent_use_write(struct rv_buf *buf, const struct rv_agent_use *use)
+{
+    rv_buf_printf(buf, "{\"version\":%lld,\"limitAt\":%lld,\"open\":%u,\"older\":%u,\"wanted\":%u}",
+                  (long long)use->version, (long long)use->limit_at, use->open, use->older,
+                  use->wanted);
+}
+
+/* "3/payment" */
+static bool use_key_read(struct rv_str key, uint8_t *ret_server, struct rv_str *ret_agent)
+{
+    unsigned server = 0;
+    size_t at = 0;
+    for (; at < key.len && key.at[at] >= '0' && key.at[at] <= '9' && server <= RV_SERVERS_MAX; at++)
+        server = server * 10 + (unsigned)(key.at[at] - '0');
+    if (at == 0 || server > RV_SERVERS_MAX || at + 1 >= key.len || key.at[at] != '/')
+        return false;
+    *ret_server = (uint8_t)server;
+    *ret_agent = (struct rv_str){key.at + at + 1, key.len - at - 1};
+    return true;
+}
+
+enum rv_err rv_agent_use_read(struct rv_arena *arena, const struct rv_record *record,
+                              struct rv_agent_use *ret_use, struct rv_str *ret_agent)
+{
+    struct rv_json value;
+    struct rv_agent_use read = {.server = 0};
+    *ret_use = read;
+    *ret_agent = RV_STR_NONE;
+    if (!use_key_read(record->key, &read.server, ret_agent))
+        return RV_ERR_INVALID;
+    ret_use->server = read.server;
+    RV_TRY(rv_json_parse(arena, record->value, RV_JSON_DEPTH_MAX, &value, NULL));
+    if (!number_read(&value, "version", INT64_MAX, &read.version) ||
+        !number_read(&value, "limitAt", INT64_MAX, &read.limit_at) ||
+        !small_read(&value, "open", UINT32_MAX, &read.open) ||
+        !small_read(&value, "older", UINT32_MAX, &read.older) ||
+        !small_read(&value, "wanted", UINT32_MAX, &read.wanted))
+        return RV_ERR_INVALID;
+    *ret_use = read;
+    return RV_OK;
+}
+
+/* ---- the division ---- */
+
+/* A server as it is divided for. */
+struct divided {
+    struct rv_agent_part part;
+    const struct rv_agent_use *use; /* NULL: it has reported nothing yet */
+    uint64_t target;
+};
+
+static const struct rv_agent_use *use_of(const struct rv_agent_division *d, uint8_t server)
+{
+    for (size_t i = 0; i < d->uses_count; i++)
+        if (d->uses[i].server == server)
+            return &d->uses[i];
+    return NULL;
+}
+
+const struct rv_agent_part *rv_agent_shares_part(const struct rv_agent_shares *shares,
+                                                 uint8_t server)
+{
+    for (size_t i = 0; i < shares->parts_count; i++)
+        if (shares->parts[i].server == server)
+            return &shares->parts[i];
+    return NULL;
+}
+
+static bool lives(const struct rv_agent_division *d, uint8_t server)
+{
+    for (size_t i = 0; i < d->servers_count; i++)
+        if (d->servers[i] == server)
+            return true;
+    return false;
+}
+
+static bool any_left(const struct rv_agent_division *d, const struct rv_agent_shares *shares)
+{
+    for (size_t i = 0; i < shares->parts_count; i++)
+        if (!lives(d, shares->parts[i].server))
+            return true;
+    return false;
+}
+
+/* All servers follow these shares, and know the limit. */
+static bool all_follow(const struct rv_agent_shares *shares, const struct divided *all,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (all[i].use == NULL || all[i].use->version != shares->version ||
+            all[i].use->limit_at != shares->limit_at)
+            return false;
+    return true;
+}
+
+/* So much for each, by what they ask for; what nobody asks for is divided evenly. The rest of a
+ * division goes round. */
+static void targets_set(struct divided *all, size_t count, uint64_t whole, uint64_t turn,
+                        uint64_t (*asks)(const struct divided *one))
+{
+    uint64_t asked = 0, given = 0;
+    for (size_t i = 0; i < count; i++)
+        asked += asks(&all[i]);
+    uint64_t most = asked < whole ? asked : whole;
+    for (size_t i = 0; i < count; i++) {
+        all[i].target = asked > 0 ? most * asks(&all[i]) / asked : 0;
+        given += all[i].target;
+    }
+    uint64_t even = (whole - given) / count, rest = (whole - given) % count;
+    for (size_t i = 0; i < count; i++)
+        all[i].target += even + ((i + turn) % count < rest);
+}
+
+static uint64_t asks_open(const struct divided *one)
+{
+    return one->use != NULL ? (uint64_t)one->use->open + one->use->wanted : 0;
+}
+
+static uint64_t asks_begin(const struct divided *one)
+{
+    return one->use != NULL ? one->use->wanted : 0;
+}
+
+static uint64_t held_of(const struct divided *one)
+{
+    uint64_t open = one->use != NULL ? one->use->open : 0;
+    return open > one->part.concurrent ? open : one->part.concurrent;
+}
+
+/* Somebody waits for more, or the whole is not divided. */
+static bool is_unfair(const struct divided *all, size_t count, bool open)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t has = open ? all[i].part.concurrent : all[i].part.per_second;
+        bool waits = all[i].use != NULL && all[i].use->wanted > 0;
+        if (waits && all[i].target > has)
+            return true;
+    }
+    return false;
+}
+
+/* What somebody has beyond his target is taken back, where another one waits for it or there is not
+ * so much any more; `left`: what may be given to others now. */
+static bool part_move(uint32_t *has, uint64_t target, bool takes, uint64_t *left)
+{
+    uint32_t before = *has;
+    if (*has > target && takes)
+        *has = (uint32_t)target;
+    if (*has<target && * left> 0) {
+        uint64_t more = target - *has < *left ? target - *has : *left;
+        *has += (uint32_t)more;
+        *left -= more;
+    }
+    return *has != before;
+}
+
+static bool open_divide(const struct rv_agent_shares *shares, struct divided *all, size_t count,
+                        bool known)
+{
+    uint64_t older = 0, held = 0, given = 0;
+    bool changed = false;
+    if (shares->concurrent == 0)
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        older += all[i].use != NULL ? all[i].use->older : 0;
+        held += held_of(&all[i]);
+        given += all[i].part.concurrent;
+    }
+    uint64_t whole = shares->concurrent > older ? shares->concurrent - older : 0;
+    targets_set(all, count, whole, (uint64_t)shares->version, asks_open);
+    uint64_t left = known && held < whole ? whole - held : 0;
+    bool takes = given > whole || is_unfair(all, count, true);
+    for (size_t i = 0; i < count; i++)
+        changed |= part_move(&all[i].part.concurrent, all[i].target, takes, &left);
+    return changed;
+}
+
+static bool rate_divide(const struct rv_agent_shares *shares, struct divided *all, size_t count,
+                        bool known)
+{
+    uint64_t given = 0;
+    bool changed = false;
+    if (shares->per_second == 0)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        given += all[i].part.per_second;
+    targets_set(all, count, shares->per_second, (uint64_t)shares->version, asks_begin);
+    uint64_t left = known && given < shares->per_second ? shares->per_second - given : 0;
+    bool takes = given > shares->per_second || is_unfair(all, count, false);
+    for (size_t i = 0; i < count; i++)
+        changed |= part_move(&all[i].part.per_second, all[i].target, takes, &left);
+    return changed;
+}
+
+static bool limit_take(const struct rv_agent_division *d, struct rv_agent_shares *shares)
+{
+    const struct rv_agent_limit *limit = d->limit;
+    if (shares->version != 0 && shares->limit_at == limit->at &&
+        shares->concurrent == limit->concurrent && shares->per_second == limit->per_second)
+        return false;
+    /* What was given before there was a limit of that kind is nothing. */
+    for (size_t i = 0; i < shares->parts_count; i++) {
+        if (shares->concurrent == 0)
+            shares->parts[i].concurrent = 0;
+        if (shares->per_second == 0)
+            shares->parts[i].per_second = 0;
+    }
+    bool begins = shares->version == 0 || shares->concurrent == 0;
+    shares->limit_at = limit->at;
+    shares->concurrent = limit->concurrent;
+    shares->per_second = limit->per_second;
+    if (begins)
+        shares->since = 0;
+    return true;
+}
+
+enum rv_err rv_agent_shares_divide(struct rv_arena *arena, const struct rv_agent_division *division,
+                                   struct rv_agent_shares *shares, bool *ret_changed)
+{
+    size_t count = division->servers_count;
+    struct divided *all = RV_NEW_ARRAY(arena, struct divided, count + 1);
+    struct rv_agent_part *parts = RV_NEW_ARRAY(arena, struct rv_agent_part, count + 1);
+    *ret_changed = false;
+    if (all == NULL || parts == NULL)
+        return RV_ERR_MEMORY;
+    if (count == 0)
+        return RV_OK;
+    bool changed = limit_take(division, shares);
+    if (any_left(division, shares)) { /* what it had handed out its tasks' owners count */
+        shares->since = shares->since != 0 ? division->now : 0;
+        changed = true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct rv_agent_part *part = rv_agent_shares_part(shares, division->servers[i]);
+        all[i].part = part != NULL ? *part : (struct rv_agent_part){division->servers[i], 0, 0};
+        all[i].use = use_of(division, division->servers[i]);
+        changed = changed || part == NULL;
+    }
+    bool follow = !changed && all_follow(shares, all, count) && division->adopted;
+    if (follow && shares->since == 0) { /* from now on each counts what it hands out */
+        shares->since = division->now;
+        changed = true;
+    }
+    bool known = follow && !changed;
+    changed |= open_divide(shares, all, count, known);
+    changed |= rate_divide(shares, all, count, known);
+    for (size_t i = 0; i < count; i++)
+        parts[i] = all[i].part;
+    shares->parts = parts;
+    shares->parts_count = count;
+    shares->version += changed;
+    *ret_changed = changed;
+    return RV_OK;
+}

@@ -1,0 +1,212 @@
+/* A server is hungry while polls with room wait at it and none of its own steps is ready for them.
+ * Where others write, too, steps may wait at a server at which nobody polls. A hungry server asks
+ * the store for them, in the order of the line, at first often, then once in a second; what it
+ * hands out it owns from then on. What it finds and cannot hand out it forgets. */
+#include "scheduler/duties/steal.h"
+
+#include "base/assert.h"
+#include "base/limits.h"
+#include "base/prng.h"
+#include "base/time.h"
+#include "dispatch/agents.h"
+#include "dispatch/kind.h"
+#include "dispatch/limits.h"
+#include "dispatch/routing.h"
+#include "scheduler/batch/load.h"
+#include "scheduler/batch/pending.h"
+#include "scheduler/batch/state.h"
+#include "scheduler/batch/work.h"
+#include "scheduler/call.h"
+#include "scheduler/duties/duty.h"
+
+#include <stdlib.h>
+
+/* Between two looks for an agent. */
+enum { PAUSE_MS_MIN = 50, PAUSE_MS_MAX = RV_SECOND_MS };
+/* Agents for which one batch asks. */
+enum { STEALS_MAX = 16 };
+
+/* How a server looks for steps of one agent. */
+struct hunger {
+    int64_t look_at;
+    int64_t pause_ms;              /* 0: what the newest look has found was handed out */
+    struct rv_waiting_place place; /* where it goes on */
+    size_t most;                   /* the newest has asked for so many */
+    uint64_t asked_in;             /* the newest batch that asked; 0: none did */
+};
+
+/* The agents for which this batch asks. */
+struct steals {
+    struct agent_kind *kinds[STEALS_MAX]; /* borrowed */
+    size_t count;
+    int64_t next_at;
+};
+
+static enum rv_err steal_open(struct rv_scheduler *s)
+{
+    s->steals = calloc(1, sizeof *s->steals);
+    if (s->steals == NULL)
+        return RV_ERR_MEMORY;
+    s->steals->next_at = INT64_MAX;
+    return RV_OK;
+}
+
+static void steal_close(struct rv_scheduler *s)
+{
+    free(s->steals);
+}
+
+static void steal_forget(struct rv_scheduler *s)
+{
+    *s->steals = (struct steals){.next_at = INT64_MAX};
+}
+
+/* Steps that could be handed out at once, if there were any; 0: the kind is not hungry. */
+static size_t kind_hungers(const struct rv_scheduler *s, struct agent_kind *kind, int64_t now)
+{
+    int64_t until;
+    kind_sweep(kind);
+    if (kind->ready.count > 0 || limit_holds(kind, now, &until) != LIMIT_NONE)
+        return 0;
+    return routing_room(kind, s->batch.turn);
+}
+
+static struct hunger *hunger_of(struct agent_kind *kind)
+{
+    if (kind->hunger == NULL)
+        kind->hunger = calloc(1, sizeof *kind->hunger);
+    return kind->hunger;
+}
+
+static bool asks_now(const struct hunger *hunger, int64_t now)
+{
+    return now >= hunger->look_at;
+}
+
+/* What a batch may hand out at most is taken from others at most. */
+static void kind_ask(struct rv_scheduler *s, struct agent_kind *kind, size_t room,
+                     struct rv_steal *steals)
+{
+    struct hunger *hunger = hunger_of(kind);
+    int64_t now = s->batch.expected_now;
+    if (hunger == NULL || !asks_now(hunger, now))
+        return;
+    hunger->asked_in = s->batch.turn;
+    hunger->most = room < RV_POLL_REQUESTS_MAX ? room : RV_POLL_REQUESTS_MAX;
+    steals[s->steals->count] = (struct rv_steal){
+        .agent = rv_str_of(kind->name), .most = hunger->most, .place = &hunger->place};
+    s->steals->kinds[s->steals->count++] = kind;
+}
+
+enum rv_err steal_name(struct rv_scheduler *s, struct rv_wants *wants)
+{
+    s->steals->count = 0;
+    if (!s->enlistment.shared || s->draining || s->agents.recovering)
+        return RV_OK;
+    struct rv_steal *steals = rv_arena_take(s->batch.arena, STEALS_MAX * sizeof *steals);
+    if (steals == NULL)
+        return RV_ERR_MEMORY;
+    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+        size_t room = kind_hungers(s, kind, s->batch.expected_now);
+        if (room > 0 && s->steals->count < STEALS_MAX)
+            kind_ask(s, kind, room, steals);
+    }
+    wants->steals = steals;
+    wants->steals_count = s->steals->count;
+    return RV_OK;
+}
+
+/* How many tasks the look has found, and whether a step of them was handed out. */
+static size_t found_of(const struct rv_scheduler *s, const struct agent_kind *kind, bool *ret_fed)
+{
+    size_t found = 0;
+    *ret_fed = false;
+    for (const struct work *w = s->batch.works; w != NULL; w = w->next) {
+        bool its = false;
+        for (size_t i = 0; w->stolen && i < w->steps_count; i++) {
+            if (!rv_str_is(w->steps[i].row->agent, kind->name))
+                continue;
+            its = true;
+            *ret_fed = *ret_fed || (w->steps[i].assigned && !w->dropped);
+        }
+        found += its;
+    }
+    return found;
+}
+
+static void hunger_learn(struct rv_scheduler *s, const struct agent_kind *kind)
+{
+    struct hunger *hunger = kind->hunger;
+    bool fed;
+    rv_assert(hunger->asked_in == s->batch.turn);
+    bool all = found_of(s, kind, &fed) < hunger->most;
+    /* What it has passed over it looks at once more, from the first step on: others had claimed it,
+     * or it had to wait then. */
+    if (all)
+        hunger->place = (struct rv_waiting_place){.since = {0}};
+    if (fed)
+        hunger->pause_ms = 0;
+    else if (hunger->pause_ms == 0 || !all)
+        hunger->pause_ms = PAUSE_MS_MIN;
+    else if (hunger->pause_ms < PAUSE_MS_MAX)
+        hunger->pause_ms *= 2;
+    if (hunger->pause_ms > PAUSE_MS_MAX)
+        hunger->pause_ms = PAUSE_MS_MAX;
+    /* Several hungry servers do not ask at the same moments. */
+    int64_t jitter = hunger->pause_ms > 0
+                         ? (int64_t)(rv_prng_next(&s->prng) % (uint64_t)(hunger->pause_ms / 4))
+                         : 0;
+    hunger->look_at = s->batch.now + hunger->pause_ms - jitter;
+}
+
+static enum rv_err steal_plan(struct rv_scheduler *s)
+{
+    for (struct work *w = s->batch.works; w != NULL; w = w->next)
+        if (w->stolen && w->task != NULL)
+            work_offer(s, w);
+    return RV_OK;
+}
+
+static void steal_learn(struct rv_scheduler *s)
+{
+    for (size_t i = 0; i < s->steals->count; i++)
+        hunger_learn(s, s->steals->kinds[i]);
+    s->steals->count = 0;
+}
+
+/* Nothing of the batch was written: nobody was fed. */
+static void steal_fail(struct rv_scheduler *s)
+{
+    for (struct work *w = s->batch.works; w != NULL; w = w->next)
+        w->stolen = false;
+    steal_learn(s);
+}
+
+/* Polls that are parked now. */
+static void steal_act(struct rv_scheduler *s)
+{
+    int64_t next_at = INT64_MAX;
+    steal_learn(s);
+    if (!s->enlistment.shared || s->draining)
+        return;
+    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+        if (kind->parked.first == NULL || kind_hungers(s, kind, s->batch.now) == 0)
+            continue;
+        int64_t at = kind->hunger != NULL ? kind->hunger->look_at : 0;
+        next_at = at < next_at ? at : next_at;
+    }
+    s->steals->next_at = next_at;
+}
+
+static int64_t steal_next_at(const struct rv_scheduler *s)
+{
+    return s->steals->next_at;
+}
+
+const struct duty steal_duty = {.open = steal_open,
+                                .plan = steal_plan,
+                                .act = steal_act,
+                                .fail = steal_fail,
+                                .next_at = steal_next_at,
+                                .forget = steal_forget,
+                                .close = steal_close};
