@@ -12,8 +12,8 @@ struct rv_key_row;
 struct rv_wants;
 struct rv_store;
 
-/* The tasks of the load and their open steps, by load_tasks and load_steps; the keys are not looked
- * up. For a store of which nobody sees another state between two such calls. */
+/* All of the load but the keys, by load_tasks, load_steps, list_history and find_workflow. For a
+ * store of which nobody sees another state between two such calls. */
 RV_CHECK enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *load);
 /* A load of keys alone; `task` 0 where one is free. */
 RV_CHECK enum rv_err rv_store_load_keys(struct rv_store *store, struct rv_arena *arena,

@@ -204,8 +204,16 @@ enum { RV_LOAD_PIECE = 8 };
 /* A task and its open steps, as one instant has them. */
 struct rv_loaded {
     const struct rv_task *task;   /* NULL: there is none */
+    uint32_t history_last;        /* the newest number of its history; 0: none, or not asked for */
     const struct rv_step **steps; /* in the order of task->open, without those that are missing */
     size_t steps_count;
+};
+
+/* Of a workflow; `version` none: the newest one. */
+struct rv_workflow_name {
+    struct rv_str space;
+    struct rv_str name;
+    struct rv_str version;
 };
 
 /* What a batch asks for together: one round trip to the store. */
@@ -217,10 +225,14 @@ struct rv_wants {
                          always is, and the last ones, RV_LOAD_PIECE at most, may exceed it */
     const struct rv_str *keys; /* of submissions */
     size_t keys_count;
+    const struct rv_workflow_name *names; /* which workflows they mean, as find_workflow says */
+    size_t names_count;
+    bool histories; /* the newest number of each task's history as well */
     /* Set by the store. */
     struct rv_loaded *tasks; /* for the first `tasks_count` of the ids */
     size_t tasks_count;
     struct rv_key_row *key_rows; /* for each key; `task` 0 where it is free */
+    int64_t *name_ids;           /* for each name; 0: there is no such workflow */
     int64_t now; /* what the store's clock showed then: no row was changed after it */
 };
 
