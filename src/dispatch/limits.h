@@ -6,6 +6,7 @@
 #include "base/err.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct agent_kind;
@@ -33,6 +34,9 @@ bool kind_is_limited(const struct agent_kind *kind);
  * it back. *ret_until: until when if that is known (LIMIT_RATE); else 0, it ends with an event: an
  * attempt's end, the operator's word. */
 enum limit_hold limit_holds(const struct agent_kind *kind, int64_t now, int64_t *ret_until);
+/* How many of its steps, at most, it may hand out at `now`, as far as limits go and as far as that
+ * can be known before the replies of a batch are decided: one at least, unless it is paused. */
+size_t limit_room(const struct agent_kind *kind, int64_t now);
 /* What the record says, once it is written. */
 void limit_learn(struct agent_kind *kind, const struct rv_agent_limit *row, int64_t now);
 /* Before steps are handed out in a batch. */

@@ -506,7 +506,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     rv_assert(s->batch.behind.first == NULL);
     rv_assert(s->finished == NULL);
     evaluations_release(s);
-    if (s->batch.publishes_count > 0)
+    if (s->batch.publishes_count > 0 || s->workflows.shared)
         workflow_names_forget(&s->workflows);
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
@@ -671,11 +671,20 @@ static void history_forget(struct rv_scheduler *s)
     s->batch.forgot = s->agents.recovering = s->more_due = true;
 }
 
+static size_t duties_want(const struct rv_scheduler *s, struct rv_step_id *ids, size_t room)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < DUTIES; i++)
+        if (duties[i]->wants != NULL)
+            count += duties[i]->wants(s, ids + count, room - count);
+    return count;
+}
+
 static enum rv_err batch_open(struct rv_scheduler *s)
 {
     struct rv_wants wants;
     share_enter(s, SHARE_AHEAD);
-    RV_TRY(ahead_name(s, &wants));
+    RV_TRY(ahead_name(s, duties_want, &wants));
     enum rv_err err = commit_first_begin(s, &wants);
     if (err == RV_ERR_WENT_BACK)
         err = commit_first_begin(s, &wants);
