@@ -7,6 +7,7 @@
 #include "base/map.h"
 #include "scheduler/call.h"
 #include "scheduler/scheduler.h"
+#include "sim/check/rounds.h"
 #include "sim/world/net.h"
 
 #include <stdbool.h>
@@ -72,6 +73,7 @@ struct server {
     int64_t read_at;      /* virtual time of `reads`: (task, revision) -> how often it was read */
     struct rv_map reads;  /* (check/due.c) */
     uint64_t counts_from; /* of those that went well: until some later its queues may lack steps, */
+    struct rounds rounds; /* of the batch under way */
     int64_t counts_bad;   /* and the virtual time at which the store last refused one; 0: never */
 };
 
