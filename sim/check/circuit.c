@@ -162,7 +162,8 @@ bool check_circuit_holds(const struct world *w, const struct step_past *step)
 
 bool check_circuit_was_open(const struct world *w, const struct step_past *step)
 {
-    return w->knobs.circuit != 0 && shut_until(w, step) >= 0;
+    bool sent_back = step->row.attempt_state == RV_ATTEMPT_CIRCUIT_OPEN;
+    return w->knobs.circuit != 0 && (sent_back || shut_until(w, step) >= 0);
 }
 
 /* P-02: what nobody has tried for long calls for an operator. The server's absence does not count,

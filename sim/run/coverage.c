@@ -211,6 +211,10 @@ void coverage_add(struct coverage *coverage, const struct coverage *more)
 {
     for (int f = 0; f < FAULT_COUNT; f++)
         coverage->worlds[f] += more->worlds[f];
+    for (int i = 0; i <= ROUNDS_MANY; i++)
+        coverage->rounds[i] += more->rounds[i];
+    for (int i = 0; i < ROUNDS_REASON_COUNT; i++)
+        coverage->over[i] += more->over[i];
     for (int cell = 0; cell < CELLS_COUNT; cell++) {
         coverage->edges[cell] += more->edges[cell];
         for (int f = 0; f < FAULT_COUNT; f++)
@@ -243,6 +247,27 @@ struct coverage_sum coverage_sum(const struct coverage *coverage)
                 sum.pairs_met += pairs_met(coverage, cell);
             }
     return sum;
+}
+
+void coverage_rounds(const struct coverage *coverage, const char *before, FILE *out)
+{
+    const uint64_t *rounds = coverage->rounds;
+    uint64_t few = 0, all = 0;
+    for (int i = 0; i <= ROUNDS_MANY; i++) {
+        few += i <= ROUNDS_FEW ? rounds[i] : 0;
+        all += rounds[i];
+    }
+    if (all == 0)
+        return;
+    fprintf(out,
+            "%s%llu batches on shared stores, round trips: at most 2: %llu (%.1f %%), 3: %llu, "
+            "4: %llu, more: %llu\n",
+            before, (unsigned long long)all, (unsigned long long)few,
+            100.0 * (double)few / (double)all, (unsigned long long)rounds[3],
+            (unsigned long long)rounds[4], (unsigned long long)rounds[ROUNDS_MANY]);
+    for (int i = 0; i < ROUNDS_REASON_COUNT; i++)
+        fprintf(out, "%s  more than 2 for %s: %llu\n", before,
+                rounds_reason_text((enum rounds_reason)i), (unsigned long long)coverage->over[i]);
 }
 
 static void missing(const struct coverage *coverage, const struct table *table, int from, int to,

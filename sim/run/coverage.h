@@ -3,6 +3,7 @@
 #define RV_SIM_COVERAGE_H
 
 #include "core/state.h"
+#include "sim/check/rounds.h"
 #include "sim/world/fault.h"
 
 #include <stdbool.h>
@@ -28,7 +29,9 @@ enum { COVERAGE_AFTER_MS = 5000 };
 struct coverage {
     uint64_t edges[CELLS_COUNT];
     uint64_t pairs[CELLS_COUNT][FAULT_COUNT];
-    uint64_t worlds[FAULT_COUNT]; /* in which the fault struck */
+    uint64_t worlds[FAULT_COUNT];       /* in which the fault struck */
+    uint64_t rounds[ROUNDS_MANY + 1];   /* batches on a shared store, by their round trips */
+    uint64_t over[ROUNDS_REASON_COUNT]; /* ... those beyond two, by the reason */
 };
 
 struct coverage_sum {
@@ -51,6 +54,8 @@ void coverage_see(struct coverage *coverage, const struct transition *t);
 void coverage_end(struct coverage *coverage, const struct world *w);
 void coverage_add(struct coverage *coverage, const struct coverage *more);
 struct coverage_sum coverage_sum(const struct coverage *coverage);
+/* How many round trips batches needed, and why; nothing where no store was shared. */
+void coverage_rounds(const struct coverage *coverage, const char *before, FILE *out);
 /* One line for each edge that was never taken, and for each that was not after every fault. */
 void coverage_missing(const struct coverage *coverage, const char *before, FILE *out);
 

@@ -288,6 +288,7 @@ static void coverage_say(const struct process_pool *pool)
     printf("%sedges %u of %u, pairs of an edge and one of %u faults before it %u of %u (%.1f %%)\n",
            pool->before, sum.edges_met, sum.edges, sum.faults, sum.pairs_met, sum.pairs,
            sum.pairs ? 100.0 * sum.pairs_met / sum.pairs : 0);
+    coverage_rounds(&coverage, pool->before, stdout);
     if (pool->options->coverage)
         coverage_missing(&coverage, pool->before, stdout);
 }

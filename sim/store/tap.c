@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/slew.h"
 #include "sim/check/check.h"
+#include "sim/check/rounds.h"
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/fiber.h"
@@ -111,8 +112,9 @@ static enum rv_err travel(struct tap *tap, enum way way)
 }
 
 /* What a transaction has not read yet when its connection breaks it does not get. */
-static enum rv_err read_sent(struct tap *tap)
+static enum rv_err read_sent(struct tap *tap, enum round_of operation)
 {
+    round_sent(tap->server, operation);
     RV_TRY(travel(tap, WAY_TO_SERVER));
     bool broken = tap->inside && tap->connection != tap->world->database->connections;
     return broken ? RV_ERR_BUSY : RV_OK;
@@ -122,7 +124,7 @@ static enum rv_err read_sent(struct tap *tap)
 #define READ(store, operation, ...)                                                                \
     do {                                                                                           \
         struct tap *tap_ = (struct tap *)(store);                                                  \
-        RV_TRY(read_sent(tap_));                                                                   \
+        RV_TRY(read_sent(tap_, ROUND_##operation));                                                \
         RV_TRY(tap_->inner->ops->operation(tap_->inner, __VA_ARGS__));                             \
         return travel(tap_, WAY_BACK);                                                             \
     } while (0)
@@ -167,6 +169,7 @@ static void wants_read(struct tap *tap, const struct rv_wants *wants)
 {
     tap->newest = wants->now > tap->newest ? wants->now : tap->newest;
     database_look(tap->world, wants->now, tap->world->knobs.scan_ms + 501);
+    round_loaded(tap->server, wants);
     for (size_t i = 0; i < wants->tasks_count; i++)
         if (wants->tasks[i].task != NULL)
             check_read(tap->server, wants->tasks[i].task);
@@ -176,6 +179,7 @@ static enum rv_err tap_op_begin(struct rv_store *store, struct rv_wants *wants, 
 {
     struct tap *tap = (struct tap *)store;
     struct world *w = tap->world;
+    round_sent(tap->server, ROUND_begin);
     enum rv_err err = travel(tap, WAY_TO_SERVER);
     if (err != RV_OK)
         return err;
@@ -358,6 +362,8 @@ static enum rv_err commit_orphaned(struct tap *tap, struct rv_batch *batch)
 static enum rv_err commit_sent(struct tap *tap, struct rv_batch *batch, enum fate fate)
 {
     struct world *w = tap->world;
+    round_sent(tap->server, ROUND_commit);
+    round_commits(tap->server, batch);
     enum rv_err err = travel(tap, WAY_TO_SERVER);
     if (err == RV_ERR_CORRUPT)
         return commit_orphaned(tap, batch);
@@ -408,6 +414,7 @@ static void tap_op_rollback(struct rv_store *store)
 static enum rv_err tap_op_committed(struct rv_store *store, int64_t number, bool *ret_committed)
 {
     struct tap *tap = (struct tap *)store;
+    round_sent(tap->server, ROUND_committed);
     if (tap->dead || tap->dies || travel(tap, WAY_TO_SERVER) != RV_OK)
         return RV_ERR_IO;
     /* Asked over a new connection, which breaks like the one before. */
@@ -426,7 +433,7 @@ static enum rv_err tap_op_load_tasks(struct rv_store *store, struct rv_arena *ar
                                      size_t count, const struct rv_task **ret_tasks)
 {
     struct tap *tap = (struct tap *)store;
-    RV_TRY(read_sent(tap));
+    RV_TRY(read_sent(tap, ROUND_load_tasks));
     RV_TRY(tap->inner->ops->load_tasks(tap->inner, arena, columns, ids, count, ret_tasks));
     for (size_t i = 0; i < count; i++)
         if (ret_tasks[i] != NULL)
@@ -444,7 +451,7 @@ static enum rv_err tap_op_load_steps(struct rv_store *store, struct rv_arena *ar
 static enum rv_err tap_op_load(struct rv_store *store, struct rv_wants *wants)
 {
     struct tap *tap = (struct tap *)store;
-    RV_TRY(read_sent(tap));
+    RV_TRY(read_sent(tap, ROUND_load));
     RV_TRY(tap->inner->ops->load(tap->inner, wants));
     wants_read(tap, wants);
     return travel(tap, WAY_BACK);
@@ -454,7 +461,7 @@ static enum rv_err tap_op_load_workflow(struct rv_store *store, struct rv_arena 
                                         const struct rv_workflow_row **ret_row)
 {
     struct tap *tap = (struct tap *)store;
-    RV_TRY(read_sent(tap));
+    RV_TRY(read_sent(tap, ROUND_load_workflow));
     RV_TRY(tap->inner->ops->load_workflow(tap->inner, arena, id, ret_row));
     enum rv_err err = travel(tap, WAY_BACK);
     if (err != RV_OK || *ret_row == NULL ||
@@ -552,6 +559,7 @@ static enum rv_err tap_op_list_history(struct rv_store *store, struct rv_arena *
                                        struct rv_task_id task, uint32_t before, size_t limit,
                                        struct rv_history_row *ret_rows, size_t *ret_count)
 {
+    ((struct tap *)store)->server->rounds.newest += limit == 1;
     READ(store, list_history, arena, task, before, limit, ret_rows, ret_count);
 }
 
@@ -670,6 +678,7 @@ void tap_plan(struct server *s)
     };
     tap->fate = FATE_NONE;
     tap->decided = false;
+    s->rounds = (struct rounds){.count = 0};
     if (w->healed)
         return;
     for (size_t i = 0; i < sizeof fates / sizeof fates[0]; i++)

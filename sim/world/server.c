@@ -342,6 +342,8 @@ static void batch_run(void *self)
     s->went_well += err == RV_OK;
     bound_batch(w, s, err == RV_OK);
     check_load(w, s);
+    if (err == RV_OK)
+        check_rounds(w, s);
     check_counts(w, s, err == RV_OK);
     check_fair(w, s);
     if (s->stopping) {

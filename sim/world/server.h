@@ -8,6 +8,7 @@
 #include "scheduler/call.h"
 #include "scheduler/scheduler.h"
 #include "sim/check/bound.h"
+#include "sim/check/rounds.h"
 #include "sim/world/net.h"
 
 #include <stdbool.h>
@@ -77,6 +78,7 @@ struct server {
     struct rv_map reads;  /* (check/due.c) */
     struct rv_map replied; /* (token, step number) of replies that its newest batch has answered */
     uint64_t counts_from; /* of those that went well: until some later its queues may lack steps, */
+    struct rounds rounds; /* of the batch under way */
     int64_t counts_bad;   /* and the virtual time at which the store last refused one; 0: never */
 };
 

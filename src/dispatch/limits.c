@@ -101,6 +101,25 @@ enum limit_hold limit_holds(const struct agent_kind *kind, int64_t now, int64_t 
     return LIMIT_RATE;
 }
 
+size_t limit_room(const struct agent_kind *kind, int64_t now)
+{
+    const struct kind_limit *limit = &kind->limit;
+    size_t room = RV_HEAP_LEAST_MAX, tokens = 0;
+    if (limit->paused)
+        return 0;
+    if (limit->concurrent != 0) {
+        uint32_t out = kind->held_count + limit->given;
+        room = limit->concurrent > out ? limit->concurrent - out : 1;
+    }
+    struct rv_bucket bucket = limit->bucket;
+    while (limit->bucket.per_second != 0 && tokens < RV_HEAP_LEAST_MAX &&
+           rv_bucket_take(&bucket, now))
+        tokens++;
+    if (limit->bucket.per_second != 0 && tokens < room)
+        room = tokens > 0 ? tokens : 1;
+    return room < RV_HEAP_LEAST_MAX ? room : RV_HEAP_LEAST_MAX;
+}
+
 bool limit_lets(struct agent_kind *kind, uint64_t turn, int64_t now)
 {
     int64_t until;

@@ -7,6 +7,7 @@
 #include "core/agent_share.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct agent_kind;
@@ -52,6 +53,9 @@ enum limit_hold limit_holds(const struct agent_kind *kind, int64_t now, int64_t 
 /* This server's part of the limit; `part` NULL: it has none. */
 void limit_share(struct agent_kind *kind, const struct rv_agent_shares *shares,
                  const struct rv_agent_part *part, int64_t now);
+/* How many of its steps, at most, it may hand out at `now`, as far as limits go and as far as that
+ * can be known before the replies of a batch are decided: one at least, unless it is paused. */
+size_t limit_room(const struct agent_kind *kind, int64_t now);
 /* What the record says, once it is written. */
 void limit_learn(struct agent_kind *kind, const struct rv_agent_limit *row, int64_t now);
 /* Before steps are handed out in a batch. */

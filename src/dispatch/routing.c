@@ -41,10 +41,11 @@ static enum rv_err ready_load(const struct desk *desk, const struct agent_kind *
     rv_assert(first != NULL);
     rv_assert(room > 0);
     struct rv_task_id task = {(int64_t)first->value};
-    /* How many a limit lets through is not known. */
-    if (kind_is_limited(kind) || desk->has(desk->self, task))
+    if (desk->has(desk->self, task))
         return RV_OK;
-    size_t most = room < desk->load_max ? room : desk->load_max;
+    size_t lets = limit_room(kind, desk->now), least = room < lets ? room : lets;
+    size_t most = least < desk->load_max ? least : desk->load_max;
+    rv_assert(most > 0); /* a step of this kind was let through (match_kind) */
     size_t count = rv_heap_least(&kind->ready, most, next);
     rv_assert(count > 0);
     rv_assert(count <= RV_HEAP_LEAST_MAX);
@@ -224,15 +225,16 @@ void routing_expect(struct agent_kind *kind, uint32_t max, uint64_t turn)
     kind->expected += max < RV_POLL_REQUESTS_MAX ? max : RV_POLL_REQUESTS_MAX;
 }
 
-size_t routing_next(struct agent_kind *kind, uint64_t turn, struct rv_step_id *ret_steps,
-                    size_t max)
+size_t routing_next(struct agent_kind *kind, uint64_t turn, int64_t now,
+                    struct rv_step_id *ret_steps, size_t max)
 {
     struct rv_heap_entry next[RV_HEAP_LEAST_MAX];
     bool named = kind->named_in == turn;
     kind->named_in = turn;
-    if (named || kind->expected_in != turn || kind_is_limited(kind) || kind->limit.holds)
+    if (named || kind->expected_in != turn)
         return 0;
-    size_t count = rv_heap_least(&kind->ready, kind->expected < max ? kind->expected : max, next);
+    size_t lets = limit_room(kind, now), most = kind->expected < lets ? kind->expected : lets;
+    size_t count = rv_heap_least(&kind->ready, most < max ? most : max, next);
     for (size_t i = 0; i < count; i++)
         ret_steps[i] = (struct rv_step_id){{(int64_t)next[i].value}, (uint32_t)next[i].detail};
     return count;

@@ -40,8 +40,8 @@ struct desk {
 void routing_expect(struct agent_kind *kind, uint32_t max, uint64_t turn);
 /* ... the steps of the kind that come next, as many as the polls will ask for, are named once:
  * their number, RV_HEAP_LEAST_MAX at most. */
-size_t routing_next(struct agent_kind *kind, uint64_t turn, struct rv_step_id *ret_steps,
-                    size_t max);
+size_t routing_next(struct agent_kind *kind, uint64_t turn, int64_t now,
+                    struct rv_step_id *ret_steps, size_t max);
 /* The steps for which the polls have room: those that are parked, and those that were expected. */
 size_t routing_room(const struct agent_kind *kind, uint64_t turn);
 /* The polls of a batch that ask, the newest first, after routing_begin(). */

@@ -487,7 +487,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     rv_assert(s->batch.behind.first == NULL);
     rv_assert(s->finished == NULL);
     evaluations_release(s);
-    if (s->batch.publishes_count > 0)
+    if (s->batch.publishes_count > 0 || s->workflows.shared)
         workflow_names_forget(&s->workflows);
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
@@ -626,13 +626,22 @@ static enum rv_err batch_run(struct rv_scheduler *s)
     return RV_OK;
 }
 
+static size_t duties_want(const struct rv_scheduler *s, struct rv_step_id *ids, size_t room)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < DUTIES; i++)
+        if (duties[i]->wants != NULL)
+            count += duties[i]->wants(s, ids + count, room - count);
+    return count;
+}
+
 static enum rv_err batch_open(struct rv_scheduler *s)
 {
     struct rv_wants wants;
     if (s->unlisted)
         RV_TRY(instance_enlist(s));
     share_enter(s, SHARE_AHEAD);
-    RV_TRY(ahead_name(s, &wants));
+    RV_TRY(ahead_name(s, duties_want, &wants));
     RV_TRY(steal_name(s, &wants));
     takeover_name(s, &wants);
     shares_name(s, &wants);

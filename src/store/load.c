@@ -72,6 +72,35 @@ static enum rv_err piece_load(struct rv_store *store, struct rv_wants *load, siz
     return RV_OK;
 }
 
+static enum rv_err histories_load(struct rv_store *store, struct rv_wants *load, size_t from,
+                                  size_t to)
+{
+    for (size_t i = from; i < to; i++) {
+        struct rv_history_row last = {.number = 0};
+        size_t count = 0;
+        if (load->tasks[i].task == NULL)
+            continue;
+        RV_TRY(store->ops->list_history(store, load->arena, load->tasks[i].id, 0, 1, &last, &count));
+        load->tasks[i].history_last = count > 0 ? last.number : 0;
+    }
+    return RV_OK;
+}
+
+static enum rv_err names_load(struct rv_store *store, struct rv_wants *load)
+{
+    load->name_ids = RV_NEW_ARRAY(load->arena, int64_t, load->names_count + 1);
+    if (load->name_ids == NULL)
+        return load->arena->refused;
+    for (size_t i = 0; i < load->names_count; i++) {
+        const struct rv_workflow_name *name = &load->names[i];
+        const struct rv_workflow_row *row;
+        RV_TRY(store->ops->find_workflow(store, load->arena, name->space, name->name, name->version,
+                                         &row));
+        load->name_ids[i] = row != NULL ? row->id : 0;
+    }
+    return RV_OK;
+}
+
 enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *load, size_t count)
 {
     size_t before = load->arena->bytes_taken, bytes = 0;
@@ -80,10 +109,12 @@ enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *l
         size_t from = load->tasks_count, left = count - from;
         size_t to = from + (left < RV_LOAD_PIECE ? left : RV_LOAD_PIECE);
         RV_TRY(piece_load(store, load, from, to));
+        if (load->histories)
+            RV_TRY(histories_load(store, load, from, to));
         load->tasks_count = to;
         bytes = load->arena->bytes_taken - before;
     }
-    return RV_OK;
+    return load->names_count > 0 ? names_load(store, load) : RV_OK;
 }
 
 enum rv_err rv_store_load_name(struct rv_wants *load, size_t beside)

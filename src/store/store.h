@@ -219,6 +219,7 @@ struct rv_loaded {
     struct rv_task_id id;
     enum rv_loaded_how how;
     const struct rv_task *task;   /* NULL: there is none */
+    uint32_t history_last;        /* the newest number of its history; 0: none, or not asked for */
     const struct rv_step **steps; /* in the order of task->open, without those that are missing */
     size_t steps_count;
 };
@@ -247,6 +248,13 @@ struct rv_server {
     bool lives; /* it is enlisted, and not deposed */
 };
 
+/* Of a workflow; `version` none: the newest one. */
+struct rv_workflow_name {
+    struct rv_str space;
+    struct rv_str name;
+    struct rv_str version;
+};
+
 /* What a batch asks for together: one round trip to the store. A claimed task is this transaction's
  * until its end: others that claim it, too, pass it over. Their changes of it, however, meet the
  * guards alone. A transaction that has been silent for as long as a lease is over: a server that is
@@ -260,6 +268,9 @@ struct rv_wants {
                          always is, and the last ones, RV_LOAD_PIECE at most, may exceed it */
     const struct rv_str *keys; /* of submissions */
     size_t keys_count;
+    const struct rv_workflow_name *names; /* which workflows they mean, as find_workflow says */
+    size_t names_count;
+    bool histories; /* the newest number of each task's history as well */
     const struct rv_steal *steals; /* in an embedded store there is nothing to steal, */
     size_t steals_count;
     size_t orphans_max; /* ... and nobody's tasks. Else: the transaction deposes the instances whose
@@ -272,6 +283,7 @@ struct rv_wants {
     struct rv_loaded *tasks; /* for the ids in their order, then what was found beside */
     size_t tasks_count;
     struct rv_key_row *key_rows; /* for each key; `task` 0 where it is free */
+    int64_t *name_ids;           /* for each name; 0: there is no such workflow */
     int64_t now;        /* what the store's clock showed then: no row was changed after it */
     int64_t deposed_at; /* when the one of those now deposed was alive that lived the longest; 0:
                            none is. Else the transaction is to be committed */

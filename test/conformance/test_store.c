@@ -568,6 +568,21 @@ static void one_alert_of_a_source_is_open(void **state)
     assert_int_equal(rows[0].task.value, 0);
 }
 
+static void a_load_tells_which_workflows_names_mean(void **state)
+{
+    struct subject *s = *state;
+    publish_shop(s);
+    const struct rv_workflow_name names[] = {{RV_STR("shop"), RV_STR("order"), RV_STR_NONE},
+                                             {RV_STR("shop"), RV_STR("order"), RV_STR("2.0.0")},
+                                             {RV_STR("shop"), RV_STR("order"), RV_STR("3.0.0")}};
+    struct rv_wants load = {.arena = &s->arena, .names = names, .names_count = 3};
+    assert_int_equal(s->ops->load(s->store, &load), RV_OK);
+    assert_int_equal(load.tasks_count, 0);
+    assert_int_equal(load.name_ids[0], 2);
+    assert_int_equal(load.name_ids[1], 3);
+    assert_int_equal(load.name_ids[2], 0);
+}
+
 static void workflows_are_found(void **state)
 {
     struct subject *s = *state;
@@ -626,6 +641,7 @@ int main(void)
         SUITE_CASE(alerts_come_in_pages),
         SUITE_CASE(one_alert_of_a_source_is_open),
         SUITE_CASE(workflows_are_found),
+        SUITE_CASE(a_load_tells_which_workflows_names_mean),
     };
     return suite_run("store", cases, sizeof cases / sizeof cases[0]);
 }

@@ -94,6 +94,31 @@ static void a_transaction_begins_with_a_load(void **state)
     s->ops->rollback(s->store);
 }
 
+static void a_load_tells_the_newest_number_of_a_history(void **state)
+{
+    struct subject *s = *state;
+    struct rv_prng prng;
+    rv_prng_init(&prng, 1);
+    struct rv_history_row rows[] = {random_command(s, &prng, TASK_BASE, 1),
+                                    random_command(s, &prng, TASK_BASE, 2)};
+    struct rv_task_id ids[] = {{TASK_BASE}, {TASK_BASE + 1}, {TASK_BASE + 2}};
+    for (size_t i = 0; i < 2; i++)
+        bear(s, ids[i].value);
+    struct rv_change move = move_of(s, TASK_BASE, 2, RV_TASK_PROCESSING);
+    move.history = rows;
+    move.history_count = 2;
+    subject_commit_all(s, &move, 1);
+    struct rv_wants load = {.arena = &s->arena, .ids = ids, .count = 3, .bytes_max = SIZE_MAX};
+    assert_int_equal(s->ops->load(s->store, &load), RV_OK);
+    assert_int_equal(load.tasks[0].history_last, 0);
+    load.histories = true;
+    assert_int_equal(s->ops->load(s->store, &load), RV_OK);
+    assert_int_equal(load.tasks_count, 3);
+    assert_int_equal(load.tasks[0].history_last, 2);
+    assert_int_equal(load.tasks[1].history_last, 0);
+    assert_null(load.tasks[2].task);
+}
+
 /* There is nothing to roll back: the next one begins. */
 static void no_transaction_begins_without_its_load(void **state)
 {
@@ -116,6 +141,7 @@ int main(void)
         SUITE_CASE(tasks_come_with_their_open_steps),
         SUITE_CASE(a_load_ends_when_its_bytes_are_used),
         SUITE_CASE(a_transaction_begins_with_a_load),
+        SUITE_CASE(a_load_tells_the_newest_number_of_a_history),
         SUITE_CASE(no_transaction_begins_without_its_load),
     };
     return suite_run("store_load", cases, sizeof cases / sizeof cases[0]);

@@ -1,7 +1,8 @@
 /* A load is a round trip to the store, so a batch asks for all that it will most likely need
  * before it decides anything: small calls first, of large ones the first piece, then what is due,
- * then, where others write, too, what its polls will be given. The bytes are bounded as those of
- * any part of a batch; what does not fit is loaded by the part that needs it. */
+ * what the duties will need and what long decisions came to, then, where others write, too, what
+ * its polls will be given. The bytes are bounded as those of any part of a batch; what does not fit
+ * is loaded by the part that needs it. */
 #include "scheduler/batch/ahead.h"
 
 #include "base/assert.h"
@@ -12,12 +13,14 @@
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/call_ops.h"
+#include "scheduler/batch/evaluations.h"
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
+#include "scheduler/batch/workflows.h"
 #include "scheduler/call.h"
 
-enum { STEPS_MAX = 2 * RV_BATCH_COMMANDS_MAX, KEYS_MAX = RV_BATCH_COMMANDS_MAX };
+enum { STEPS_MAX = 2 * RV_BATCH_COMMANDS_MAX, KEYS_MAX = RV_BATCH_COMMANDS_MAX, NAMES_MAX = 64 };
 
 /* What is named so far. */
 struct names {
@@ -51,6 +54,12 @@ static struct agent_kind *polled_kind(const struct rv_scheduler *s, const struct
     return p->poll != NULL && !p->left ? agents_kind_find(&s->agents, p->poll->agent) : NULL;
 }
 
+static void kind_name(const struct rv_scheduler *s, struct agent_kind *kind, struct names *names)
+{
+    names->count += routing_next(kind, s->batch.turn, s->batch.expected_now,
+                                 names->ids + names->count, names->most - names->count);
+}
+
 static void ready_name(struct rv_scheduler *s, struct names *names)
 {
     if (!s->enlistment.shared || s->draining || s->agents.recovering)
@@ -60,11 +69,15 @@ static void ready_name(struct rv_scheduler *s, struct names *names)
         if (kind != NULL)
             routing_expect(kind, p->poll->max, s->batch.turn);
     }
+    for (struct agent_kind *kind = s->agents.stirring; kind != NULL; kind = kind->stirs_next) {
+        if (kind->parked_count > 0) /* a limit may have held back what they ask for */
+            routing_expect(kind, (uint32_t)kind->parked_count, s->batch.turn);
+        kind_name(s, kind, names);
+    }
     for (struct pending *p = s->batch.calls.first; p != NULL; p = p->next) {
         struct agent_kind *kind = polled_kind(s, p);
         if (kind != NULL)
-            names->count += routing_next(kind, s->batch.turn, names->ids + names->count,
-                                         names->most - names->count);
+            kind_name(s, kind, names);
     }
 }
 
@@ -85,7 +98,46 @@ static enum rv_err keys_name(struct rv_scheduler *s, struct rv_wants *wants)
     return RV_OK;
 }
 
-enum rv_err ahead_name(struct rv_scheduler *s, struct rv_wants *ret_wants)
+static bool is_among(const struct rv_workflow_name *names, size_t count,
+                     const struct rv_workflow_name *name)
+{
+    size_t i = 0;
+    while (i < count &&
+           !(rv_str_eq(names[i].space, name->space) && rv_str_eq(names[i].name, name->name) &&
+             rv_str_eq(names[i].version, name->version)))
+        i++;
+    return i < count;
+}
+
+/* Only where others publish, too: else it is known what a name means. */
+static enum rv_err workflows_name(struct rv_scheduler *s, struct rv_wants *wants)
+{
+    struct rv_workflow_name *names = rv_arena_take(s->batch.arena, NAMES_MAX * sizeof *names);
+    if (names == NULL)
+        return RV_ERR_MEMORY;
+    for (struct pending *p = s->batch.calls.first; p != NULL && s->workflows.shared; p = p->next) {
+        size_t count = wants->names_count;
+        if (p->ops->names != NULL)
+            count += p->ops->names(s, p, names + count, NAMES_MAX - count);
+        rv_assert(count <= NAMES_MAX);
+        for (size_t i = wants->names_count; i < count; i++)
+            if (!is_among(names, wants->names_count, &names[i]))
+                names[wants->names_count++] = names[i];
+    }
+    wants->names = names;
+    return RV_OK;
+}
+
+static bool calls_tell(const struct rv_scheduler *s)
+{
+    const struct pending *p = s->batch.calls.first;
+    while (p != NULL && !p->ops->tells)
+        p = p->next;
+    return p != NULL;
+}
+
+enum rv_err ahead_name(struct rv_scheduler *s, ahead_duties_fn *duties_want,
+                       struct rv_wants *ret_wants)
 {
     struct names names = {.most = s->shortage.halvings > 0 ? share_piece(s) : STEPS_MAX};
     names.ids = rv_arena_take(s->batch.arena, names.most * sizeof *names.ids);
@@ -95,21 +147,28 @@ enum rv_err ahead_name(struct rv_scheduler *s, struct rv_wants *ret_wants)
     calls_name(s, false, &names);
     calls_name(s, true, &names);
     dues_name(s, &names);
-    *ret_wants = (struct rv_wants){.arena = s->batch.arena, .ids = fresh};
+    size_t before = names.count;
+    names.count += duties_want(s, names.ids + names.count, names.most - names.count);
+    s->batch.histories = names.count > before || calls_tell(s);
+    names.count += evaluations_want(s, names.ids + names.count, names.most - names.count);
+    *ret_wants = (struct rv_wants){
+        .arena = s->batch.arena, .ids = fresh, .histories = s->batch.histories};
     work_load_begin(s);
     ret_wants->count = work_load_name(s, names.ids, names.count, fresh);
-    size_t before = names.count;
+    before = names.count;
     ready_name(s, &names);
     ret_wants->claims = work_load_name(s, names.ids + before, names.count - before,
                                        fresh + ret_wants->count);
     ret_wants->count += ret_wants->claims;
     ret_wants->bytes_max = share_left(s);
-    return keys_name(s, ret_wants);
+    RV_TRY(keys_name(s, ret_wants));
+    return workflows_name(s, ret_wants);
 }
 
 enum rv_err ahead_take(struct rv_scheduler *s, const struct rv_wants *wants)
 {
     s->batch.key_rows = wants->key_rows;
+    RV_TRY(workflow_names_learn(&s->workflows, wants->names, wants->name_ids, wants->names_count));
     return work_load_take(s, wants);
 }
 

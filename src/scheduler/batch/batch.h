@@ -76,6 +76,7 @@ struct batch {
     bool swept;             /* its transaction was committed */
     bool wrote;             /* a transaction of it was committed */
     bool lost;              /* its commit had an unknown outcome, and the store has nothing of it */
+    bool histories;         /* it adds to the histories of tasks, likely */
     bool forgot;            /* the store has lost what batches before it have written */
     enum rv_err refused;    /* OK, or with what the store has refused a piece of it for now */
     enum rv_err taskless;   /* OK, or why publishes, acks, raises and records were not written */

@@ -13,6 +13,7 @@ struct pending;
 struct query;
 struct rv_call;
 struct rv_scheduler;
+struct rv_workflow_name;
 struct work;
 
 /* A row of scheduler/tbl/call.def names one of these. Where one is NULL there is nothing to do. */
@@ -49,6 +50,9 @@ struct call_ops {
     /* The keys that are to be looked up for it: their number. */
     size_t (*keys)(const struct rv_scheduler *s, const struct pending *p, struct rv_str *keys,
                    size_t room);
+    /* The names of workflows that it asks for: their number. */
+    size_t (*names)(const struct rv_scheduler *s, const struct pending *p,
+                    struct rv_workflow_name *names, size_t room);
     /* It is not decided in this batch, and notes which attempts it is about. */
     void (*leave)(struct rv_scheduler *s, const struct rv_call *call);
     /* A call that changes something: whether some of that is still to be decided; NULL: all is. */
@@ -58,6 +62,7 @@ struct call_ops {
     bool first;  /* it is decided before all others */
     bool asks;   /* it changes nothing, and reads after the commit */
     bool waits;  /* it may be parked without having changed anything */
+    bool tells;  /* it adds to the history of the tasks that are loaded for it */
     bool begins; /* it is refused while the store's files are not where they were */
 };
 

@@ -541,6 +541,15 @@ static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e
     return err;
 }
 
+size_t evaluations_want(const struct rv_scheduler *s, struct rv_step_id *ids, size_t room)
+{
+    size_t count = 0;
+    for (const struct evaluation *e = s->evaluations.placed; e != NULL && count < room; e = e->next)
+        if (e->state == EVALUATION_OVER && e->command.kind != RV_COMMAND_SUBMIT)
+            ids[count++] = (struct rv_step_id){e->task, 0};
+    return count;
+}
+
 size_t evaluations_over(const struct rv_scheduler *s, uint64_t a, uint64_t *ret_b, size_t room)
 {
     size_t count = 0;

@@ -76,6 +76,8 @@ void evaluations_init(struct evaluations *evaluations);
  * are carried into the next batch. */
 void evaluations_forget(struct rv_scheduler *s);
 void evaluations_done(struct rv_scheduler *s);
+/* The tasks of those that are over and taken in this batch; gives their number. */
+size_t evaluations_want(const struct rv_scheduler *s, struct rv_step_id *ids, size_t room);
 /* NULL: none. */
 struct evaluation *evaluation_find(const struct rv_scheduler *s, const struct asker *asker);
 bool evaluation_over(const struct evaluation *evaluation);

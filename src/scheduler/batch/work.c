@@ -296,6 +296,8 @@ enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_wants *load)
         }
         if (work == NULL) {
             RV_TRY(work_add(s, loaded->id, &work));
+            work->history_known = load->histories;
+            work->history_last = loaded->history_last;
             RV_TRY(work_take(s, work, loaded, load->now));
         }
         work->stolen = work->stolen || loaded->how == RV_LOADED_STOLEN;
@@ -309,7 +311,10 @@ static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_step_i
                                   size_t count, struct rv_wants *load)
 {
     struct rv_task_id *fresh = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, count + 1);
-    *load = (struct rv_wants){.arena = s->batch.arena, .ids = fresh, .bytes_max = share_left(s)};
+    *load = (struct rv_wants){.arena = s->batch.arena,
+                              .ids = fresh,
+                              .bytes_max = share_left(s),
+                              .histories = s->batch.histories};
     if (fresh == NULL)
         return RV_ERR_MEMORY;
     work_load_begin(s);
@@ -375,6 +380,8 @@ static enum rv_err adopt_history(struct rv_scheduler *s, struct work *work,
     enum rv_err err = RV_OK;
     if (work->history_count > 0)
         last = work->history[work->history_count - 1];
+    else if (work->history_known)
+        last.number = work->history_last;
     else
         err = s->store->ops->list_history(s->store, s->batch.arena, work->id, 0, 1, &last, &count);
     if (err != RV_OK)

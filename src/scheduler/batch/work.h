@@ -75,6 +75,8 @@ struct work {
     struct rv_message *messages;
     size_t messages_count;
     size_t messages_room;
+    bool history_known; /* its newest number as loaded: */
+    uint32_t history_last;
     struct rv_history_row *history; /* numbered */
     size_t history_count;
     size_t history_room;

@@ -1,7 +1,7 @@
 /* Compiled workflows, kept by id. Definitions are immutable, so an entry goes stale only where a
  * standby has lost the publication and its id is given again (scheduler.c, history_forget). Which
- * id a name means is kept until the next publication; where other servers publish, too, the store
- * is asked each time. */
+ * id a name means is kept until the next publication; where other servers publish, too, for one
+ * batch. */
 #include "scheduler/batch/workflows.h"
 
 #include "base/assert.h"
@@ -113,7 +113,7 @@ static enum rv_err name_known(struct workflow_cache *cache, uint64_t hash, struc
                               struct rv_str name, struct rv_str version,
                               struct workflow_entry **ret_entry)
 {
-    const uint64_t *id = cache->shared ? NULL : rv_map_find(&cache->by_name, hash, 0);
+    const uint64_t *id = rv_map_find(&cache->by_name, hash, 0);
     if (id == NULL)
         return RV_OK;
     RV_TRY(workflow_by_id(cache, (int64_t)*id, ret_entry));
@@ -140,9 +140,19 @@ enum rv_err workflow_by_name(struct workflow_cache *cache, struct rv_str space, 
         return err;
     if (cache->by_name.count >= NAMES_KEPT_MAX)
         workflow_names_forget(cache);
-    if (!cache->shared)
-        RV_TRY(rv_map_put(&cache->by_name, hash, 0, (uint64_t)row->id));
+    RV_TRY(rv_map_put(&cache->by_name, hash, 0, (uint64_t)row->id));
     return workflow_by_id(cache, row->id, ret_entry);
+}
+
+enum rv_err workflow_names_learn(struct workflow_cache *cache, const struct rv_workflow_name *names,
+                                 const int64_t *ids, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t hash = name_hash(cache, names[i].space, names[i].name, names[i].version);
+        if (ids[i] != 0)
+            RV_TRY(rv_map_put(&cache->by_name, hash, 0, (uint64_t)ids[i]));
+    }
+    return RV_OK;
 }
 
 void workflow_names_forget(struct workflow_cache *cache)

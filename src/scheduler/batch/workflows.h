@@ -14,6 +14,7 @@
 
 struct rv_definition;
 struct rv_store;
+struct rv_workflow_name;
 
 /* A workflow as compiled, kept between batches. */
 struct workflow_entry {
@@ -30,7 +31,7 @@ struct workflow_cache {
     struct rv_map
         by_name; /* hash of a name -> the id that it means; as of the newest publication */
     struct rv_hash_key hash_key;
-    bool shared;            /* others publish, too: what a name means is asked of the store */
+    bool shared;            /* others publish, too: what names mean is asked in each batch */
     struct rv_store *store; /* borrowed, like all that follow */
     struct rv_arena *const *scratch;
     const int64_t *turn; /* of the batches: what was not used for longest goes first */
@@ -46,6 +47,10 @@ RV_CHECK enum rv_err workflow_by_id(struct workflow_cache *cache, int64_t id,
 RV_CHECK enum rv_err workflow_by_name(struct workflow_cache *cache, struct rv_str space,
                                       struct rv_str name, struct rv_str version,
                                       struct workflow_entry **ret_entry);
+/* What names mean, as loaded; id 0: nothing. */
+RV_CHECK enum rv_err workflow_names_learn(struct workflow_cache *cache,
+                                          const struct rv_workflow_name *names, const int64_t *ids,
+                                          size_t count);
 /* A workflow was published, perhaps: names may mean others. */
 void workflow_names_forget(struct workflow_cache *cache);
 /* Keeps the cache within its bound; between batches only. */

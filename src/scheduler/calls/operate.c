@@ -286,6 +286,6 @@ static size_t operate_wants(const struct rv_scheduler *s, const struct pending *
 }
 
 const struct call_ops operate_ops = {
-    .decide = operate_decide, .act = operate_act, .wants = operate_wants};
+    .decide = operate_decide, .act = operate_act, .wants = operate_wants, .tells = true};
 const struct call_ops publish_ops = {
     .decide = publish_decide, .act = answers_taskless_act, .begins = true};

@@ -50,6 +50,28 @@ static size_t submit_keys(const struct rv_scheduler *s, const struct pending *p,
     return count;
 }
 
+static bool same_workflow(const struct rv_workflow_name *name, const struct rv_submission *item)
+{
+    return rv_str_eq(name->space, item->space) && rv_str_eq(name->name, item->name) &&
+           rv_str_eq(name->version, item->version);
+}
+
+/* Neighbours mostly name the same workflow. */
+static size_t submit_names(const struct rv_scheduler *s, const struct pending *p,
+                           struct rv_workflow_name *names, size_t room)
+{
+    const struct rv_call_submit *submit = &p->call->u.submit;
+    size_t count = 0;
+    for (size_t i = 0; !p->waited && i < submit->count && count < room; i++) {
+        const struct rv_submission *item = &submit->items[i];
+        if (item_over(item) || item_waits(s, p, i) ||
+            (count > 0 && same_workflow(&names[count - 1], item)))
+            continue;
+        names[count++] = (struct rv_workflow_name){item->space, item->name, item->version};
+    }
+    return count;
+}
+
 /* The rows of the keys of the call, by its items. */
 static enum rv_err keys_find(struct rv_scheduler *s, const struct pending *p,
                              struct rv_key_row *rows)
@@ -229,6 +251,24 @@ static enum rv_err item_look_again(struct rv_scheduler *s, struct rv_submission 
     return err;
 }
 
+/* The tasks of keys that were submitted before, in one load. */
+static enum rv_err known_load(struct rv_scheduler *s, const struct pending *p,
+                              const struct rv_key_row *rows)
+{
+    const struct rv_call_submit *submit = &p->call->u.submit;
+    size_t count = 0;
+    struct rv_step_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, submit->count + 1);
+    if (ids == NULL)
+        return RV_ERR_MEMORY;
+    for (size_t i = 0; i < submit->count; i++)
+        if (!item_over(&submit->items[i]) && !item_waits(s, p, i) && rows[i].task.value != 0)
+            ids[count++] = (struct rv_step_id){rows[i].task, 0};
+    if (count == 0)
+        return RV_OK;
+    share_enter(s, p->large ? SHARE_LARGE : SHARE_SMALL);
+    return work_prefetch(s, ids, count);
+}
+
 static enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
 {
     struct rv_call_submit *submit = &p->call->u.submit;
@@ -243,6 +283,8 @@ static enum rv_err submit_decide(struct rv_scheduler *s, struct pending *p)
         if (submit->items[i].task.value != 0)
             err = item_look_again(s, &submit->items[i]);
     p->bounded = false;
+    if (err == RV_OK)
+        err = known_load(s, p, rows);
     for (size_t i = 0; err == RV_OK && i < submit->count; i++) {
         const struct rv_submission *item = &submit->items[i];
         if (item_over(item) || item_waits(s, p, i))
@@ -409,4 +451,5 @@ const struct call_ops submit_ops = {.decide = submit_decide,
                                     .tell = submit_tell,
                                     .commands = submit_commands,
                                     .keys = submit_keys,
+                                    .names = submit_names,
                                     .begins = true};

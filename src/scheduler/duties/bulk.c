@@ -395,7 +395,7 @@ static enum rv_err outcome_put(struct rv_scheduler *s, const struct bulk *bulk, 
 }
 
 /* Is what comes of that evaluation taken in a later batch? */
-static bool bulks_want(const struct rv_scheduler *s, const struct asker *asker)
+static bool bulk_takes(const struct rv_scheduler *s, const struct asker *asker)
 {
     const struct bulk *bulk = bulk_find(s, asker->a);
     if (bulk == NULL || rv_selection_rests(&bulk->row))
@@ -407,7 +407,7 @@ static bool bulks_want(const struct rv_scheduler *s, const struct asker *asker)
 /* One task of one bulk command. */
 static struct asker asker_of(const struct bulk *bulk, size_t place)
 {
-    return (struct asker){.a = (uint64_t)bulk->row.id.value, .b = place, .wanted = bulks_want};
+    return (struct asker){.a = (uint64_t)bulk->row.id.value, .b = place, .wanted = bulk_takes};
 }
 
 static enum rv_err command_decide(struct rv_scheduler *s, const struct bulk *bulk, size_t place,
@@ -541,7 +541,42 @@ static enum rv_err bulk_take(struct rv_scheduler *s, struct bulk *bulk)
     return err;
 }
 
-/* Gives those whose turn it is. */
+/* Those that come next at that instant, in the order in which they are given. */
+static size_t bulk_next(const struct rv_scheduler *s, const struct bulk *bulk, int64_t now,
+                        struct rv_step_id *ids, size_t room)
+{
+    uint64_t places[COMMANDS_MAX];
+    struct rv_bucket bucket = bulk->bucket;
+    size_t count = 0, over = evaluations_over(s, asker_of(bulk, 0).a, places, COMMANDS_MAX);
+    for (size_t i = 0; i < over && count < room; i++)
+        if (places[i] < bulk->ids_count && bulk->marks[places[i]] != MARK_OVER)
+            ids[count++] = (struct rv_step_id){bulk->ids[places[i]], 0};
+    for (size_t i = bulk->at; i < bulk->ids_count && count < room; i++) {
+        struct asker asker = asker_of(bulk, i);
+        if (bulk->marks[i] == MARK_OVER || evaluation_find(s, &asker) != NULL)
+            continue;
+        if (evaluations_full(s) || !rv_bucket_take(&bucket, now))
+            break;
+        ids[count++] = (struct rv_step_id){bulk->ids[i], 0};
+    }
+    return count;
+}
+
+static size_t bulks_want(const struct rv_scheduler *s, struct rv_step_id *ids, size_t room)
+{
+    const struct bulks *bulks = s->bulks;
+    size_t count = 0, most = room < COMMANDS_MAX ? room : COMMANDS_MAX;
+    if (bulks->epoch == 0 || bulks->epoch != s->supervisor.epoch)
+        return 0;
+    for (const struct bulk *bulk = bulks->first; bulk != NULL; bulk = bulk->next)
+        if (bulk->read == READ_ALL && bulk->left > 0 && !rv_selection_rests(&bulk->row))
+            count += bulk_next(s, bulk, s->batch.expected_now, ids + count, most - count);
+    rv_assert(count <= most);
+    return count;
+}
+
+/* Gives those whose turn it is, as far as they are loaded: what came into turn since they were
+ * named is for the next batch. */
 static enum rv_err bulk_give(struct rv_scheduler *s, struct bulk *bulk)
 {
     enum rv_err err = RV_OK;
@@ -553,7 +588,8 @@ static enum rv_err bulk_give(struct rv_scheduler *s, struct bulk *bulk)
         if (bulk->marks[i] == MARK_OVER || evaluation_find(s, &asker) != NULL ||
             is_decided(s, bulk, i))
             continue;
-        if (!has_room(s) || evaluations_full(s) || !rv_bucket_take(&bulk->bucket, s->batch.now))
+        if (!has_room(s) || evaluations_full(s) || work_find(s, bulk->ids[i]) == NULL ||
+            !rv_bucket_take(&bulk->bucket, s->batch.now))
             break;
         err = item_decide(s, bulk, i, &given);
         if (err == RV_OK && !given && evaluation_find(s, &asker) == NULL)
@@ -584,8 +620,11 @@ static enum rv_err bulk_decide(struct rv_scheduler *s, struct bulk *bulk)
 
 static enum rv_err bulks_decide(struct rv_scheduler *s)
 {
-    enum rv_err err = RV_OK;
+    struct rv_step_id ids[COMMANDS_MAX];
     share_enter(s, SHARE_BULKS);
+    size_t count = bulks_want(s, ids, COMMANDS_MAX);
+    s->batch.histories = s->batch.histories || count > 0;
+    enum rv_err err = work_prefetch(s, ids, count);
     for (struct bulk *bulk = s->bulks->first; err == RV_OK && bulk != NULL; bulk = bulk->next)
         err = bulk_decide(s, bulk);
     share_enter(s, SHARE_NONE);
@@ -734,6 +773,7 @@ static void bulks_close(struct rv_scheduler *s)
 }
 
 const struct duty bulk_duty = {.open = bulks_open,
+                               .wants = bulks_want,
                                .plan = bulks_plan,
                                .decide = bulks_decide,
                                .act = bulks_act,

@@ -3,7 +3,9 @@
 #define RV_SCHEDULER_DUTIES_DUTY_H
 
 #include "base/err.h"
+#include "base/id.h"
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct rv_scheduler;
@@ -13,6 +15,8 @@ struct rv_scheduler;
 struct duty {
     /* At the start; close() follows in any case. */
     enum rv_err (*open)(struct rv_scheduler *s);
+    /* Before a batch begins: the tasks that it will most likely need; gives their number. */
+    size_t (*wants)(const struct rv_scheduler *s, struct rv_step_id *ids, size_t room);
     /* In a batch: before the tasks that it names are loaded; */
     enum rv_err (*plan)(struct rv_scheduler *s);
     /* ... when the calls and the due tasks are decided; */
