@@ -66,16 +66,16 @@ struct server {
     int64_t begun_at;    /* ... and when it read the store's clock */
     bool looks_first;    /* it has not read it since its start, when the store was last alive at: */
     int64_t found_alive_at;
-    int64_t leased_at;    /* virtual time at which its lease was renewed last, or begun */
-    int64_t store_now;    /* ... and what that showed */
-    int64_t first_now;    /* ... the first time after its start */
-    int64_t holds_until;  /* it deletes nothing before (decision 019) */
-    uint64_t fuel_beside; /* granted to long decisions by its process, until the last batch */
-    uint64_t done;        /* by its process, until the last batch */
-    int64_t still_at;     /* virtual time of that batch */
-    uint32_t still;       /* batches of that time after which it was the same */
-    int64_t read_at;      /* virtual time of `reads`: (task, revision) -> how often it was read */
-    struct rv_map reads;  /* (check/due.c) */
+    int64_t leased_at;     /* virtual time at which its lease was renewed last, or begun */
+    int64_t store_now;     /* ... and what that showed */
+    int64_t first_now;     /* ... the first time after its start */
+    int64_t holds_until;   /* it deletes nothing before (decision 019) */
+    uint64_t fuel_beside;  /* granted to long decisions by its process, until the last batch */
+    uint64_t done;         /* by its process, until the last batch */
+    int64_t still_at;      /* virtual time of that batch */
+    uint32_t still;        /* batches of that time after which it was the same */
+    int64_t read_at;       /* virtual time of `reads`: (task, revision) -> how often it was read */
+    struct rv_map reads;   /* (check/due.c) */
     struct rv_map replied; /* (token, step number) of replies that its newest batch has answered */
     uint64_t counts_from; /* of those that went well: until some later its queues may lack steps, */
     struct rounds rounds; /* of the batch under way */

@@ -61,7 +61,7 @@ static void caches_forget(struct rv_scheduler *s)
 }
 
 /* A standby took over that had not heard of what was committed. */
-void history_forget(struct rv_scheduler *s)
+void forget_history(struct rv_scheduler *s)
 {
     rv_assert(s->history_lost);
     log_event_number(s, RV_LOG_ERROR, "history-lost", "batch", (int64_t)s->batch_number);
@@ -70,7 +70,7 @@ void history_forget(struct rv_scheduler *s)
 
 /* This instance was away for longer than its lease, and another one has deposed it. Nothing of the
  * batch is written, and its tasks are others' by now. It goes on under another number. */
-void deposed(struct rv_scheduler *s)
+void forget_deposed(struct rv_scheduler *s)
 {
     rv_assert(s->batch.calls.first == NULL);
     log_event_number(s, RV_LOG_WARNING, "deposed", "instance", s->enlistment.instance);

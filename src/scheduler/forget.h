@@ -7,10 +7,10 @@ struct rv_scheduler;
 /* As at the start. */
 void supervisor_init(struct rv_scheduler *s);
 /* A standby took over that had not heard of what was committed. */
-void history_forget(struct rv_scheduler *s);
+void forget_history(struct rv_scheduler *s);
 /* This instance was away for longer than its lease, and another one has deposed it: its tasks are
  * others' by now. Nothing of the batch, which is over, is written. It goes on under another
  * number. */
-void deposed(struct rv_scheduler *s);
+void forget_deposed(struct rv_scheduler *s);
 
 #endif

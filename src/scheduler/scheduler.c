@@ -575,7 +575,7 @@ static enum rv_err batch_plan(struct rv_scheduler *s)
     place_refuse(s);
     RV_TRY(keys);
     RV_TRY(role_campaign(s));
-    lease_keep(s);
+    instance_lease_keep(s);
     DUTIES_TRY(plan);
     RV_TRY(ahead_load_rest(s));
     RV_TRY(batch_decide(s));
@@ -652,7 +652,7 @@ static enum rv_err batch_open(struct rv_scheduler *s)
     if (err == RV_ERR_MEMORY) /* the parts of the batch load less at a time */
         err = commit_first_begin(s, NULL);
     if (s->history_lost)
-        history_forget(s);
+        forget_history(s);
     s->batch.looks_for_orphans = s->batch.looks_for_orphans && loaded;
     s->batch.deposed_at = loaded ? wants.deposed_at : 0;
     s->batch.servers = loaded ? wants.servers : NULL;
@@ -688,7 +688,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     }
     if (err == RV_ERR_COMMIT_UNKNOWN || err == RV_ERR_CORRUPT || err == RV_ERR_DEPOSED)
         return err; /* nobody is answered: the rows will tell after the restart */
-    lease_learn(s);
+    instance_lease_learn(s);
     if (err == RV_OK)
         batch_act(s);
     else
@@ -704,7 +704,7 @@ static enum rv_err batch_cycle(struct rv_scheduler *s, size_t count)
     s->lost = s->batch.lost;
     evaluations_run(s, counts_clock(s) - begun_us);
     if (again)
-        deposed(s);
+        forget_deposed(s);
 #ifdef RV_DEBUG
     rv_assert(rv_scheduler_broken(s) == NULL);
 #endif

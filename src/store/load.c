@@ -80,7 +80,8 @@ static enum rv_err histories_load(struct rv_store *store, struct rv_wants *load,
         size_t count = 0;
         if (load->tasks[i].task == NULL)
             continue;
-        RV_TRY(store->ops->list_history(store, load->arena, load->tasks[i].id, 0, 1, &last, &count));
+        RV_TRY(
+            store->ops->list_history(store, load->arena, load->tasks[i].id, 0, 1, &last, &count));
         load->tasks[i].history_last = count > 0 ? last.number : 0;
     }
     return RV_OK;

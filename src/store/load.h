@@ -14,8 +14,8 @@ struct rv_store;
 
 /* Names what was asked for in load->tasks, with room for so many beside. */
 RV_CHECK enum rv_err rv_store_load_name(struct rv_wants *load, size_t beside);
-/* The first `count` of load->tasks, as they are named, with all that the load asks for but the keys,
- * by load_tasks, load_steps, list_history and find_workflow. For a store of which nobody sees
+/* The first `count` of load->tasks, as they are named, with all that the load asks for but the
+ * keys, by load_tasks, load_steps, list_history and find_workflow. For a store of which nobody sees
  * another state between two such calls. */
 RV_CHECK enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *load,
                                                size_t count);

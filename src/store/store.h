@@ -270,7 +270,7 @@ struct rv_wants {
     size_t keys_count;
     const struct rv_workflow_name *names; /* which workflows they mean, as find_workflow says */
     size_t names_count;
-    bool histories; /* the newest number of each task's history as well */
+    bool histories;                /* the newest number of each task's history as well */
     const struct rv_steal *steals; /* in an embedded store there is nothing to steal, */
     size_t steals_count;
     size_t orphans_max; /* ... and nobody's tasks. Else: the transaction deposes the instances whose

@@ -83,6 +83,7 @@ void subject_open(struct subject *subject)
 {
     subject->factory->open(subject);
     subject->ops = subject->store->ops;
+    subject->enlistment.lease_ms = 5000;
     assert_int_equal(
         subject->ops->enlist(subject->store, RV_STR("boot"), getpid(), &subject->enlistment),
         RV_OK);

@@ -77,6 +77,20 @@ static enum rv_err commit(struct rv_store *store, struct rv_change *changes, siz
     return store->ops->commit(store, &batch);
 }
 
+static enum rv_err commit_renewed(struct rv_store *store, bool resign)
+{
+    struct rv_batch batch = {.renew = true, .resign = resign, .number = 1};
+    begin(store);
+    return store->ops->commit(store, &batch);
+}
+
+static void renew(struct subject *s, bool resign)
+{
+    struct rv_batch batch = {.renew = true, .resign = resign, .number = ++s->number};
+    begin(s->store);
+    assert_int_equal(s->ops->commit(s->store, &batch), RV_OK);
+}
+
 static int64_t claim(struct rv_store *store)
 {
     int64_t epoch, until;
@@ -234,20 +248,240 @@ static void records_are_lost_as_other_rows_are(void **state)
     rv_buf_done(&got);
 }
 
-/* As many as there are numbers, and more, within a moment: the one that goes on living is not in
- * their way, nor they in each other's. */
+/* As many as there are numbers, and more: the one that goes on living is not in their way, nor they
+ * in each other's. */
 static void starts_do_not_use_up_the_numbers(void **state)
 {
     struct subject *s = *state;
     for (int i = 0; i < 600; i++) {
-        struct rv_enlistment enlistment = {.lease_ms = 5000};
+        struct rv_enlistment enlistment = {.lease_ms = 1000};
         struct rv_store *store = handle_open(s);
-        s->wall++;
-        bear(s, TASK_BASE + i);
+        s->wall += 20;
+        renew(s, false);
         assert_int_equal(store->ops->enlist(store, RV_STR("again"), i, &enlistment), RV_OK);
         assert_int_not_equal(enlistment.instance, s->enlistment.instance);
         store->ops->close(store);
     }
+}
+
+/* Nor is one that lives deposed for a new one. */
+static void where_all_numbers_live_nobody_starts(void **state)
+{
+    struct subject *s = *state;
+    enum rv_err err = RV_OK;
+    int started = 0;
+    for (; err == RV_OK; started += err == RV_OK) {
+        struct rv_enlistment enlistment = {.lease_ms = LEASE_MS};
+        struct rv_store *store = handle_open(s);
+        err = store->ops->enlist(store, RV_STR("again"), started, &enlistment);
+        store->ops->close(store);
+    }
+    assert_int_equal(err, RV_ERR_BUSY);
+    assert_int_equal(started, 255 - 2);
+    renew(s, false);
+}
+
+/* ---- owners ---- */
+
+/* Loads what is asked for in a transaction of its own, which stays open. */
+static struct rv_wants ask(struct subject *s, struct rv_store *store, struct rv_wants wants)
+{
+    int64_t now;
+    wants.arena = &s->arena;
+    wants.bytes_max = SIZE_MAX;
+    assert_int_equal(store->ops->begin(store, &wants, &now), RV_OK);
+    assert_int_equal(wants.now, now);
+    return wants;
+}
+
+static struct rv_wants ask_orphans(struct subject *s, struct rv_store *store)
+{
+    return ask(s, store, (struct rv_wants){.orphans_max = 10});
+}
+
+static void bear_own(struct subject *s, int64_t id, uint8_t owner)
+{
+    struct rv_change *birth = birth_of(s, id);
+    struct rv_task task = *birth->task;
+    task.locked_by = owner;
+    birth->task = &task;
+    subject_commit_all(s, birth, 1);
+}
+
+static void a_walk_over_own_tasks_meets_no_others(void **state)
+{
+    struct subject *s = *state;
+    struct rv_scan scan = {.own = true, .limit = 4};
+    struct rv_scanned rows[4];
+    size_t count;
+    bear_own(s, TASK_BASE, s->enlistment.instance);
+    bear_own(s, TASK_BASE + 1, other_enlistment.instance);
+    assert_int_equal(s->ops->scan_open(s->store, &scan, rows, &count), RV_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].id.value, TASK_BASE);
+    assert_int_equal(other->ops->scan_open(other, &scan, rows, &count), RV_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].id.value, TASK_BASE + 1);
+    scan.own = false;
+    assert_int_equal(s->ops->scan_open(s->store, &scan, rows, &count), RV_OK);
+    assert_int_equal(count, 2);
+}
+
+static void who_does_not_renew_is_deposed_and_its_tasks_are_claimed_once(void **state)
+{
+    struct subject *s = *state;
+    struct rv_enlistment third_enlistment = {.lease_ms = 60000};
+    struct rv_store *third = handle_open(s);
+    assert_int_equal(third->ops->enlist(third, RV_STR("third"), 3, &third_enlistment), RV_OK);
+    renew(s, false);
+    bear_own(s, TASK_BASE, s->enlistment.instance);
+    bear_own(s, TASK_BASE + 1, third_enlistment.instance);
+    s->wall += s->enlistment.lease_ms + RV_LEASE_MARGIN_MS;
+    assert_int_equal(commit_renewed(other, false), RV_OK);
+    struct rv_wants found = ask_orphans(s, other);
+    assert_int_equal(found.tasks_count, 0); /* not before the margin is over */
+    assert_int_equal(found.deposed_at, 0);
+    other->ops->rollback(other);
+    s->wall++;
+    found = ask_orphans(s, other);
+    assert_int_equal(found.tasks_count, 1);
+    assert_int_equal(found.tasks[0].id.value, TASK_BASE);
+    assert_int_equal(found.tasks[0].how, RV_LOADED_ORPHAN);
+    assert_true(found.deposed_at > 0);
+    assert_int_equal(ask_orphans(s, third).tasks_count, 0); /* they are claimed */
+    third->ops->rollback(third);
+    assert_int_equal(commit(other, NULL, 0, 2), RV_OK);
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_ERR_DEPOSED);
+    /* It was not taken over: it has no live owner, for whoever asks next. */
+    assert_int_equal(ask_orphans(s, third).tasks_count, 1);
+    third->ops->rollback(third);
+    third->ops->close(third);
+    struct rv_enlistment again = {.lease_ms = LEASE_MS};
+    assert_int_equal(s->ops->enlist(s->store, RV_STR("boot"), 1, &again), RV_OK);
+    assert_int_not_equal(again.instance, s->enlistment.instance);
+}
+
+/* The other one has looked when the lease was over; that it was renewed since is found out. */
+static void who_renews_meanwhile_is_not_deposed(void **state)
+{
+    struct subject *s = *state;
+    bear_own(s, TASK_BASE, s->enlistment.instance);
+    s->wall += s->enlistment.lease_ms + RV_LEASE_MARGIN_MS + 1;
+    assert_int_equal(commit_renewed(other, false), RV_OK);
+    struct rv_wants found = ask_orphans(s, other);
+    assert_int_equal(found.tasks_count, 1);
+    renew(s, false);
+    struct rv_change theirs = move_of(s, TASK_BASE, 2, RV_TASK_CANCELLED);
+    assert_int_equal(commit(other, &theirs, 1, 2), RV_ERR_BUSY);
+    assert_int_equal(load(s, TASK_BASE)->revision, 1);
+    renew(s, false);
+}
+
+static void who_resigns_is_deposed_without_its_lease(void **state)
+{
+    struct subject *s = *state;
+    bear_own(s, TASK_BASE, s->enlistment.instance);
+    renew(s, true);
+    s->wall += RV_LEASE_MARGIN_MS + 1;
+    struct rv_wants found = ask_orphans(s, other);
+    assert_int_equal(found.tasks_count, 1);
+    other->ops->rollback(other);
+}
+
+static void what_one_has_claimed_others_pass_over(void **state)
+{
+    struct subject *s = *state;
+    struct rv_task_id ids[] = {{TASK_BASE}, {TASK_BASE + 1}};
+    bear(s, TASK_BASE);
+    bear(s, TASK_BASE + 1);
+    struct rv_wants mine = ask(s, s->store,
+                               (struct rv_wants){.ids = ids + 1, .count = 1, .claims = 1});
+    assert_int_equal(mine.tasks[0].how, RV_LOADED_ASKED);
+    /* The first is not claimed, only read. */
+    struct rv_wants theirs = ask(s, other, (struct rv_wants){.ids = ids, .count = 2, .claims = 1});
+    assert_int_equal(theirs.tasks_count, 2);
+    assert_int_equal(theirs.tasks[0].how, RV_LOADED_ASKED);
+    assert_non_null(theirs.tasks[0].task);
+    assert_int_equal(theirs.tasks[1].how, RV_LOADED_SKIPPED);
+    assert_null(theirs.tasks[1].task);
+    other->ops->rollback(other);
+    s->ops->rollback(s->store);
+    theirs = ask(s, other, (struct rv_wants){.ids = ids, .count = 2, .claims = 1});
+    assert_int_equal(theirs.tasks[1].how, RV_LOADED_ASKED);
+    other->ops->rollback(other);
+}
+
+static void claims_of_who_is_silent_for_its_lease_are_void(void **state)
+{
+    struct subject *s = *state;
+    struct rv_task_id id = {TASK_BASE};
+    struct rv_wants claim_it = {.ids = &id, .count = 1, .claims = 1};
+    bear_own(s, TASK_BASE, s->enlistment.instance);
+    (void)ask(s, s->store, claim_it);
+    s->wall += s->enlistment.lease_ms + RV_LEASE_MARGIN_MS + 1;
+    assert_int_equal(commit_renewed(other, false), RV_OK);
+    assert_int_equal(ask_orphans(s, other).tasks_count, 1);
+    other->ops->rollback(other);
+    s->ops->rollback(s->store);
+}
+
+/* Tasks whose step waits since so long, with that priority. */
+static void bear_waiting(struct subject *s, int64_t id, uint8_t priority, int64_t since)
+{
+    struct rv_change *birth = birth_of(s, id);
+    struct rv_task task = *birth->task;
+    struct rv_step step = *birth->steps[0];
+    const struct rv_step *steps[] = {&step};
+    task.state = RV_TASK_PROCESSING;
+    task.priority = priority;
+    task.open_count = 1;
+    task.open[0] = step.number;
+    step.kind = RV_KIND_CALL;
+    step.state = RV_STEP_PENDING;
+    step.agent = RV_STR("payment");
+    step.waits_since = step.ready_at = since;
+    birth->task = &task;
+    birth->steps = steps;
+    subject_commit_all(s, birth, 1);
+}
+
+static void steps_that_wait_are_found_in_line_and_from_a_place_on(void **state)
+{
+    struct subject *s = *state;
+    struct rv_waiting_place place = {.since = {0}};
+    struct rv_steal steal = {.agent = RV_STR("payment"), .most = 2, .place = &place};
+    struct rv_wants look = {.steals = &steal, .steals_count = 1};
+    int64_t at = s->wall - 100000;
+    bear_waiting(s, TASK_BASE, 0, at);
+    bear_waiting(s, TASK_BASE + 1, 5, at + RV_PRIORITY_WORTH_MS * 5 - 1);
+    bear_waiting(s, TASK_BASE + 2, 5, at + RV_PRIORITY_WORTH_MS * 5 + 1);
+    bear_waiting(s, TASK_BASE + 3, 9, s->wall + 100000); /* not ready yet */
+    bear(s, TASK_BASE + 4);
+    struct rv_wants found = ask(s, other, look);
+    assert_int_equal(found.tasks_count, 2);
+    assert_int_equal(found.tasks[0].id.value, TASK_BASE + 1);
+    assert_int_equal(found.tasks[1].id.value, TASK_BASE);
+    assert_int_equal(found.tasks[0].how, RV_LOADED_STOLEN);
+    assert_int_equal(found.tasks[0].steps_count, 1);
+    other->ops->rollback(other);
+    found = ask(s, other, look);
+    assert_int_equal(found.tasks_count, 1);
+    assert_int_equal(found.tasks[0].id.value, TASK_BASE + 2);
+    other->ops->rollback(other);
+    assert_int_equal(ask(s, other, look).tasks_count, 0);
+    other->ops->rollback(other);
+}
+
+static void servers_are_those_that_live_and_those_that_own(void **state)
+{
+    struct subject *s = *state;
+    bear_own(s, TASK_BASE, 77);
+    struct rv_wants found = ask(s, s->store, (struct rv_wants){.servers_wanted = true});
+    assert_int_equal(found.servers_count, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(found.servers[i].lives, found.servers[i].number != 77);
+    s->ops->rollback(s->store);
 }
 
 int main(void)
@@ -265,6 +499,15 @@ int main(void)
         SHARED(committed_knows_what_was_lost),
         SHARED(records_are_lost_as_other_rows_are),
         SHARED(starts_do_not_use_up_the_numbers),
+        SHARED(where_all_numbers_live_nobody_starts),
+        SHARED(a_walk_over_own_tasks_meets_no_others),
+        SHARED(who_does_not_renew_is_deposed_and_its_tasks_are_claimed_once),
+        SHARED(who_renews_meanwhile_is_not_deposed),
+        SHARED(who_resigns_is_deposed_without_its_lease),
+        SHARED(what_one_has_claimed_others_pass_over),
+        SHARED(claims_of_who_is_silent_for_its_lease_are_void),
+        SHARED(steps_that_wait_are_found_in_line_and_from_a_place_on),
+        SHARED(servers_are_those_that_live_and_those_that_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

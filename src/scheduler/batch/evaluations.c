@@ -520,8 +520,7 @@ static enum rv_err ownerless_decide(struct rv_scheduler *s, struct evaluation *e
     if (err != RV_OK)
         return err;
     bool wakes = command.kind == RV_COMMAND_WAKE;
-    bool stands = work->task != NULL && (!wakes || work_is_own(s, work)) &&
-                  task_as_it_was(e, work);
+    bool stands = work->task != NULL && (!wakes || work_is_own(s, work)) && task_as_it_was(e, work);
     /* A reply that came meanwhile, and is not decided yet, goes before the end of its attempt. */
     bool known = stands &&
                  (wakes ? wake_know(s, work, &command) : !left_has(s, command.token, command.step));

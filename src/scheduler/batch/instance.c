@@ -22,14 +22,14 @@ enum rv_err instance_enlist(struct rv_scheduler *s)
 
 /* Where others write, too, who does not renew its lease is taken for dead. It is renewed in its
  * second half, and by a server that stops it is ended: its tasks are others' at once. */
-void lease_keep(struct rv_scheduler *s)
+void instance_lease_keep(struct rv_scheduler *s)
 {
     bool due = s->batch.now >= s->lease_at || s->draining;
     s->batch.renew = s->enlistment.shared && due;
     s->batch.must_commit = s->batch.must_commit || s->batch.renew;
 }
 
-void lease_learn(struct rv_scheduler *s)
+void instance_lease_learn(struct rv_scheduler *s)
 {
     if (s->batch.renew && s->batch.wrote)
         s->lease_at = s->batch.now + s->options.role_lease_ms / 2;

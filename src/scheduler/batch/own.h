@@ -16,7 +16,7 @@ struct work;
 /* Whether this server tends the task: it decides what is due for it, and hands out its steps. With
  * a store of its own it tends all. */
 bool task_is_own(const struct rv_scheduler *s, const struct rv_task *task);
-/* Whether this server decides what is due for the task: it tended it before the batch, or begins it,
+/* Whether this server decides what is due for the task: it tended it before the batch, begins it,
  * or takes it over. A call that was decided in the batch is no reason. */
 bool work_is_own(const struct rv_scheduler *s, const struct work *work);
 /* A task without a live owner becomes this server's, with this batch. MEMORY. */
