@@ -33,13 +33,20 @@ struct rv_change {
     const struct rv_task *task; /* as it shall be; its revision is revision_before + 1 */
     int64_t revision_before;
     int64_t at; /* when it was decided, by the store's clock */
-    /* As it was loaded, with that revision. Said for speed: where it is wrong nothing else is. */
-    enum rv_task_state state_before;
+    /* The row as it was loaded, with all columns and that revision; NULL: not known, and of an
+     * insert. Only for speed: a store need not write again what is equal in both rows, and writes
+     * everything where the row before is not known. It is what is stored: a change whose task has
+     * another revision than this row does not pass. A store does not verify more; the memory store
+     * of the simulator compares the rows. */
+    const struct rv_task *task_before;
     int64_t epoch;
     const struct rv_key_row *key;   /* NULL: none */
     const struct rv_record *record; /* written over what is there; NULL: none */
     const struct rv_step *const *steps;
     const bool *steps_new; /* steps_new[i]: insert, else replace */
+    /* steps_before[i]: as task_before, NULL likewise; NULL: none is known. Loaded with the task or
+     * later: a task's steps change with its revision alone, so the task's guard holds for them. */
+    const struct rv_step *const *steps_before;
     size_t steps_count;
     const struct rv_attempt *attempts; /* all inserts */
     size_t attempts_count;

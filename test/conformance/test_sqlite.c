@@ -120,17 +120,20 @@ static void a_clock_that_was_ahead_is_set_back(void **state)
     s->wall += years;
     subject_restart(s);
     bear(s, TASK_BASE);
-    struct rv_task task = *load(s, TASK_BASE);
-    struct rv_step step = *load_step(s, TASK_BASE, 1);
+    const struct rv_task *task_before = load(s, TASK_BASE);
+    const struct rv_step *step_before = load_step(s, TASK_BASE, 1);
+    struct rv_task task = *task_before;
+    struct rv_step step = *step_before;
     step.wake_at = step.complete_by = s->wall + 5000;
     step.ended_at = 0;
     const struct rv_step *steps[] = {&step};
     const bool steps_new[] = {false};
     struct rv_change change = {.task = &task,
                                .revision_before = task.revision,
-                               .state_before = task.state,
+                               .task_before = task_before,
                                .steps = steps,
                                .steps_new = steps_new,
+                               .steps_before = &step_before,
                                .steps_count = 1};
     task.revision++;
     subject_commit_all(s, &change, 1);

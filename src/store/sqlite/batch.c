@@ -304,7 +304,7 @@ static enum rv_err task_update(struct commit *commit, const struct rv_change *ch
                                enum rv_err *ret_outcome)
 {
     bool there = false;
-    if (change->state_before == change->task->state)
+    if (change->task_before != NULL && change->task_before->state == change->task->state)
         RV_TRY(task_replace(commit, change, RV_SQL_TASK_UPDATE, &there));
     if (!there)
         RV_TRY(task_replace(commit, change, RV_SQL_TASK_MOVE, &there));
