@@ -97,17 +97,23 @@ static void str_bind(sqlite3_stmt *statement, int parameter, struct rv_bound *bo
     rv_sqlite_bind_str(statement, parameter, text);
 }
 
-static void apart_bind(sqlite3_stmt *statement, int parameter, struct rv_bound *bound)
+static void text_bind(const struct rv_sqlite *store, sqlite3_stmt *statement,
+                      const struct rv_row_kind *kind, int i, struct rv_bound *bound,
+                      struct rv_str text)
 {
-    if (!bound_same(bound, RV_BOUND_APART, 0))
-        sqlite3_bind_blob(statement, parameter, "", 0, SQLITE_STATIC);
+    if (!rv_apart_is(store->apart_bytes, kind, &kind->fields[i], text))
+        str_bind(statement, i + 1, bound, text);
+    else if (!bound_same(bound, RV_BOUND_APART, 0))
+        sqlite3_bind_blob(statement, i + 1, "", 0, SQLITE_STATIC);
 }
 
-static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_field *column,
-                        struct rv_bound *bound, const void *row,
-                        char open_text[static RV_OPEN_TEXT_BYTES])
+static void column_bind(struct rv_sqlite *store, sqlite3_stmt *statement,
+                        const struct rv_row_kind *kind, int i, struct rv_bound *bound,
+                        const void *row)
 {
+    const struct rv_field *column = &kind->fields[i];
     const void *field = (const char *)row + column->offset;
+    int parameter = i + 1;
     switch (column->kind) {
     case RV_FIELD_GIVEN:
         break;
@@ -134,7 +140,7 @@ static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_
             sqlite3_bind_null(statement, parameter);
         break;
     case RV_FIELD_TEXT:
-        str_bind(statement, parameter, bound, *(const struct rv_str *)field);
+        text_bind(store, statement, kind, i, bound, *(const struct rv_str *)field);
         break;
     case RV_FIELD_WORD: {
         unsigned value = *(const unsigned *)field;
@@ -144,30 +150,17 @@ static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_
         break;
     }
     case RV_FIELD_OPEN:
-        str_bind(statement, parameter, bound, open_text_of(row, open_text));
+        str_bind(statement, parameter, bound, open_text_of(row, store->open_text));
         break;
     }
-}
-
-static bool column_apart(const struct rv_sqlite *store, const struct rv_row_kind *kind,
-                         const struct rv_field *column, const void *row)
-{
-    const void *field = (const char *)row + column->offset;
-    return column->kind == RV_FIELD_TEXT &&
-           rv_apart_is(store->apart_bytes, kind, column, *(const struct rv_str *)field);
 }
 
 void rv_sqlite_bind(struct rv_sqlite *store, sqlite3_stmt *statement,
                     const struct rv_row_kind *kind, struct rv_bound *bound, const void *row)
 {
     rv_assert(kind->count <= RV_COLUMNS_MAX);
-    for (int i = 0; i < kind->count; i++) {
-        const struct rv_field *column = &kind->fields[i];
-        if (column_apart(store, kind, column, row))
-            apart_bind(statement, i + 1, &bound[i]);
-        else
-            column_bind(statement, i + 1, column, &bound[i], row, store->open_text);
-    }
+    for (int i = 0; i < kind->count; i++)
+        column_bind(store, statement, kind, i, &bound[i], row);
 }
 
 /* A value that it cannot have: the first of its table in a row that says so itself. */
