@@ -635,7 +635,9 @@ static enum rv_err place_note(const struct opening *opening)
     struct rv_sqlite *store = opening->store;
     enum rv_err err = rv_place_begin(&store->place, opening->path,
                                      sqlite3_db_filename(store->db, "main"));
-    return err == RV_ERR_IO ? fail_errno(opening, "cannot be opened: its log", errno) : err;
+    if (err == RV_ERR_IO)
+        return fail_errno(opening, "cannot be opened: its log", errno);
+    return err == RV_OK ? err : fail(opening, err, "cannot be opened: %s", rv_err_text(err));
 }
 
 /* The connection, over the VFS that seals pages. */
