@@ -70,12 +70,12 @@ static int64_t mono_now(void *self)
     return w->now;
 }
 
-/* I-44: the rows before of a change that passes its guards are what is stored. A store may leave
+/* I-49: the rows before of a change that passes its guards are what is stored. A store may leave
  * out what they have already. */
 static void wrong_before(void *self, struct rv_task_id task)
 {
     char text[RV_ID_TEXT_BYTES];
-    world_violate(self, "I-44", "a change of the task %s says that other rows are stored",
+    world_violate(self, "I-49", "a change of the task %s says that other rows are stored",
                   rv_task_text(task, text).at);
 }
 
