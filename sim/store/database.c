@@ -70,6 +70,15 @@ static int64_t mono_now(void *self)
     return w->now;
 }
 
+/* I-49: the rows before of a change that passes its guards are what is stored. A store may leave
+ * out what they have already. */
+static void wrong_before(void *self, struct rv_task_id task)
+{
+    char text[RV_ID_TEXT_BYTES];
+    world_violate(self, "I-49", "a change of the task %s says that other rows are stored",
+                  rv_task_text(task, text).at);
+}
+
 void database_new(struct world *w)
 {
     struct database *d = calloc(1, sizeof *d);
@@ -80,6 +89,7 @@ void database_new(struct world *w)
     d->absences = calloc(ABSENCES_KEPT, sizeof *d->absences);
     enum rv_err err = rv_store_memory_data_new(&d->data);
     rv_assert(err == RV_OK && d->absences != NULL);
+    rv_store_memory_data_watch(d->data, wrong_before, w);
     storage_new(w);
     if (!database_shared(w))
         return;

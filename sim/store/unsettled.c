@@ -58,6 +58,8 @@ static struct rv_change change_keep(struct unsettled *u, const struct rv_change 
         steps[i] = row_keep(u, &rv_row_step, of->steps[i]);
     change.steps = steps;
     change.steps_new = array_keep(u, of->steps_new, of->steps_count, sizeof(bool));
+    change.task_before = NULL;
+    change.steps_before = NULL;
     change.attempts = rows_keep(u, &rv_row_attempt, of->attempts, of->attempts_count);
     change.late_replies = rows_keep(u, &rv_row_late_reply, of->late_replies,
                                     of->late_replies_count);

@@ -19,11 +19,11 @@
  * read may have changed by the time of the commit: its guards tell. Errors of every call: BUSY, IO,
  * FULL, MEMORY (try again), CORRUPT (exit), LIMIT (the arena is full).
  *
- * A row in which one value is none that it can have (somebody edited the file, a bit has flipped)
- * is no error: a task or step comes as `unreadable`, with 0 for that value, any other row with an
- * enum outside of its table. Only its id is to be relied on. An unreadable task that is written
- * keeps every column but revision, process_state, ended_at and error, so that it can be mended by
- * hand; an unreadable step is never written. */
+ * A row in which one value is lost, or is none that it can have (somebody edited the file, a bit
+ * has flipped) is no error: a task or step comes as `unreadable`, with 0 for that value, any other
+ * row with an enum outside of its table. Only its id is to be relied on. An unreadable task that is
+ * written keeps every column but revision, process_state, ended_at and error, so that it can be
+ * mended by hand; an unreadable step is never written. */
 
 /* All that one batch changes in one task. Guarded: the task row must have `revision_before` (0: it
  * must not exist), `key` must be free, `epoch` (0: none) must be that of the supervisor's role;
@@ -34,13 +34,21 @@ struct rv_change {
     const struct rv_task *task; /* as it shall be; its revision is revision_before + 1 */
     int64_t revision_before;
     int64_t at; /* when it was decided, by the store's clock */
-    /* As it was loaded, with that revision. Said for speed: where it is wrong nothing else is. */
-    enum rv_task_state state_before;
+    /* The row as it was loaded, with all columns and that revision; NULL: not known, and of an
+     * insert. Only for speed: a store need not write a text again that is equal in both rows, and
+     * writes everything where the row before is not known. A change that passes its guard finds
+     * this row stored, since a task's rows change with its revision alone; a store relies on that.
+     * Another row could leave a stored text in place of the new one, and do nothing else. The
+     * memory store compares. */
+    const struct rv_task *task_before;
     int64_t epoch;
     const struct rv_key_row *key;   /* NULL: none */
     const struct rv_record *record; /* written over what is there; NULL: none */
     const struct rv_step *const *steps;
     const bool *steps_new; /* steps_new[i]: insert, else replace */
+    /* steps_before[i]: as task_before, and NULL likewise; loaded with the task or after it. NULL:
+     * none is known. */
+    const struct rv_step *const *steps_before;
     size_t steps_count;
     const struct rv_attempt *attempts; /* all inserts */
     size_t attempts_count;

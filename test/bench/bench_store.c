@@ -52,15 +52,21 @@ static double cpu_seconds(void)
     return (double)at.tv_sec + (double)at.tv_nsec / 1e9;
 }
 
-/* Ids as the server makes them: by time, 20 tasks a millisecond. */
-static struct rv_task_id id_of(int64_t index)
+/* 20 tasks a millisecond. */
+static int64_t instant_of(int64_t index)
 {
-    int64_t ms = INT64_C(1790000000000) + index / 20;
-    return (struct rv_task_id){(ms << 21) | (INT64_C(1) << 13) | (index % 20)};
+    return INT64_C(1790000000000) + index / 20;
 }
 
-static struct rv_task task_at(int64_t index, int stage, int64_t now)
+/* Ids as the server makes them: by time. */
+static struct rv_task_id id_of(int64_t index)
 {
+    return (struct rv_task_id){(instant_of(index) << 21) | (INT64_C(1) << 13) | (index % 20)};
+}
+
+static struct rv_task task_at(int64_t index, int stage)
+{
+    int64_t now = instant_of(index);
     struct rv_task task = {
         .id = id_of(index),
         .revision = stage + 1,
@@ -83,8 +89,9 @@ static struct rv_task task_at(int64_t index, int stage, int64_t now)
     return task;
 }
 
-static struct rv_step step_at(int64_t index, uint32_t number, bool ended, int64_t now)
+static struct rv_step step_at(int64_t index, uint32_t number, bool ended)
 {
+    int64_t now = instant_of(index);
     static const char *const references[] = {"/do/0/reserveStock", "/do/1/chargeCard",
                                              "/do/2/shipOrder"};
     static const char *const agents[] = {"inventory", "payment", "shipping"};
@@ -123,34 +130,37 @@ static struct rv_step step_at(int64_t index, uint32_t number, bool ended, int64_
 
 /* What one change is made of; lives as long as its batch. */
 struct cell {
-    struct rv_task task;
-    struct rv_step ended;
+    struct rv_task task, task_before;
+    struct rv_step ended, ended_before;
     struct rv_step next;
-    const struct rv_step *steps[2];
+    const struct rv_step *steps[2], *steps_before[2];
     bool steps_new[2];
 };
 
-static void cell_fill(struct cell *cell, struct rv_change *change, int64_t index, int stage,
-                      int64_t now)
+static void cell_fill(struct cell *cell, struct rv_change *change, int64_t index, int stage)
 {
     size_t count = 0;
-    cell->task = task_at(index, stage, now);
+    cell->task = task_at(index, stage);
     if (stage > 0) {
-        cell->ended = step_at(index, (uint32_t)stage, true, now);
+        cell->task_before = task_at(index, stage - 1);
+        cell->ended = step_at(index, (uint32_t)stage, true);
+        cell->ended_before = step_at(index, (uint32_t)stage, false);
         cell->steps_new[count] = false;
+        cell->steps_before[count] = &cell->ended_before;
         cell->steps[count++] = &cell->ended;
     }
     if (stage < 3) {
-        cell->next = step_at(index, (uint32_t)stage + 1, false, now);
+        cell->next = step_at(index, (uint32_t)stage + 1, false);
         cell->steps_new[count] = true;
+        cell->steps_before[count] = NULL;
         cell->steps[count++] = &cell->next;
     }
     *change = (struct rv_change){.task = &cell->task,
                                  .revision_before = stage,
-                                 .state_before = stage > 0 ? task_at(index, stage - 1, now).state
-                                                           : RV_TASK_PENDING,
+                                 .task_before = stage > 0 ? &cell->task_before : NULL,
                                  .steps = cell->steps,
                                  .steps_new = cell->steps_new,
+                                 .steps_before = cell->steps_before,
                                  .steps_count = count};
 }
 
@@ -170,7 +180,7 @@ static void tasks_run(struct rv_store *store, int64_t first, int64_t count)
             int64_t from = (wave - (int64_t)stage * LAG) * PER_BATCH;
             for (int64_t i = from; i >= 0 && i < from + PER_BATCH && i < count; i++) {
                 size_t at = batch.changes_count++;
-                cell_fill(&cells[at], &changes[at], first + i, stage, now);
+                cell_fill(&cells[at], &changes[at], first + i, stage);
             }
         }
         err = store->ops->commit(store, &batch);

@@ -48,16 +48,28 @@ static void sqlite_create(struct subject *subject)
     snprintf(subject->path, sizeof subject->path, "%s/reeve.db", subject->directory);
 }
 
-static void sqlite_open(struct subject *subject)
+static void sqlite_open_with(struct subject *subject, size_t apart_bytes)
 {
     struct rv_store_sqlite_fault fault;
     struct rv_store_sqlite_options options = {.path = subject->path,
                                               .clock = clock_of(subject),
                                               .vfs = subject->vfs,
-                                              .checkpoint_pages = subject->checkpoint_pages};
+                                              .checkpoint_pages = subject->checkpoint_pages,
+                                              .apart_bytes = apart_bytes};
     enum rv_err err = rv_store_sqlite_open(&options, &subject->store, &fault);
     if (err != RV_OK)
         fail_msg("%s", fault.message);
+}
+
+static void sqlite_open(struct subject *subject)
+{
+    sqlite_open_with(subject, 0);
+}
+
+/* Nearly all texts stand apart from their rows. */
+static void sqlite_apart_open(struct subject *subject)
+{
+    sqlite_open_with(subject, 3);
 }
 
 static void sqlite_destroy(struct subject *subject)
@@ -74,6 +86,7 @@ static void sqlite_destroy(struct subject *subject)
 const struct factory factories[] = {
     {"memory", memory_create, memory_open, memory_destroy},
     {"sqlite", sqlite_create, sqlite_open, sqlite_destroy},
+    {"sqlite_apart", sqlite_create, sqlite_apart_open, sqlite_destroy},
 };
 const size_t factories_count = sizeof factories / sizeof factories[0];
 

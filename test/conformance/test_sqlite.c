@@ -108,7 +108,7 @@ static void a_newer_schema_is_refused(void **state)
     char ignored[64];
     sql(s, "INSERT INTO schema_version(version) VALUES(4711)", ignored);
     assert_refused(s->path, RV_ERR_VERSION,
-                   "has schema version 4711, and this program supports versions up to 22", 0);
+                   "has schema version 4711, and this program supports versions up to 23", 0);
 }
 
 /* Of `reeve clock reset`: a server ran while the wall clock was ten years ahead. */
@@ -120,17 +120,20 @@ static void a_clock_that_was_ahead_is_set_back(void **state)
     s->wall += years;
     subject_restart(s);
     bear(s, TASK_BASE);
-    struct rv_task task = *load(s, TASK_BASE);
-    struct rv_step step = *load_step(s, TASK_BASE, 1);
+    const struct rv_task *task_before = load(s, TASK_BASE);
+    const struct rv_step *step_before = load_step(s, TASK_BASE, 1);
+    struct rv_task task = *task_before;
+    struct rv_step step = *step_before;
     step.wake_at = step.complete_by = s->wall + 5000;
     step.ended_at = 0;
     const struct rv_step *steps[] = {&step};
     const bool steps_new[] = {false};
     struct rv_change change = {.task = &task,
                                .revision_before = task.revision,
-                               .state_before = task.state,
+                               .task_before = task_before,
                                .steps = steps,
                                .steps_new = steps_new,
+                               .steps_before = &step_before,
                                .steps_count = 1};
     task.revision++;
     subject_commit_all(s, &change, 1);
@@ -268,7 +271,14 @@ static void every_filter_goes_by_an_index(void **state)
          "SEARCH error_type USING COVERING INDEX error_type_task (task>? AND task<?)\n"},
         {RV_SQL_TASK_AGENT,
          "SEARCH step USING INDEX sqlite_autoindex_step_1 (task=? AND number=?)\n"},
-        {RV_SQL_TASK_LOOK, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"},
+        {RV_SQL_TASK_LOOK, "SEARCH task USING INTEGER PRIMARY KEY (rowid=?)\n"
+                           "CORRELATED SCALAR SUBQUERY 1\n"
+                           "SEARCH payload USING INDEX sqlite_autoindex_payload_1 "
+                           "(task=? AND step=? AND name=?)\n"},
+        {RV_SQL_PAYLOAD_LOAD, "SEARCH payload USING INDEX sqlite_autoindex_payload_1 "
+                              "(task=? AND step=? AND name=?)\n"},
+        {RV_SQL_SWEEP_PAYLOADS, "SEARCH payload USING INDEX sqlite_autoindex_payload_1 "
+                                "(task>? AND task<?)\n"},
         {RV_SQL_KEY_LOAD, "SEARCH submission_key USING PRIMARY KEY (key=?)\n"},
         {RV_SQL_SWEEP_TAGS, "SEARCH tag USING COVERING INDEX tag_task (task>? AND task<?)\n"},
     };
@@ -461,7 +471,7 @@ static void an_operator_reads_the_patterns_own_words(void **state)
     assert_sql(s, "SELECT locked_by || priority FROM task", "05");
     assert_sql(s, "SELECT failure_count || ifnull(complete_by, 'none') FROM step", "0none");
     assert_sql(s, "SELECT count(*) FROM inbox", "0");
-    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "22");
+    assert_sql(s, "SELECT group_concat(version) FROM schema_version", "23");
     assert_sql(s, "PRAGMA journal_mode", "wal");
     assert_payloads_last(s);
 }

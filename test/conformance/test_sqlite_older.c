@@ -21,6 +21,7 @@ static void assert_found(struct subject *s, struct rv_task_filter filter, size_t
 
 /* Takes from a store what version 14 and later ones have brought. */
 static const char *const undoing_version_14[] = {
+    "DROP TABLE payload",
     "DROP TABLE history",
     "ALTER TABLE task DROP COLUMN undo_error",
     "ALTER TABLE task DROP COLUMN by_hand",
@@ -138,7 +139,7 @@ static void an_older_schema_is_brought_up(void **state)
     assert_int_equal(alerts[1].kind, RV_ALERT_FAILED);
     subject_close(s);
     assert_sql(s, "SELECT group_concat(version) FROM schema_version",
-               "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22");
+               "1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23");
     assert_payloads_last(s);
 }
 
@@ -150,7 +151,8 @@ static void a_stopped_undo_of_an_older_schema_has_its_error(void **state)
         "error = '{\"type\":\"declined\"}'",
         "UPDATE step SET process_state = 'error', direction = 'undo', undoes = 1, "
         "error = '{\"type\":\"https://x/errors/gone\"}'",
-        "ALTER TABLE task DROP COLUMN undo_error", "UPDATE schema_version SET version = 21"};
+        "ALTER TABLE task DROP COLUMN undo_error", "DROP TABLE payload",
+        "UPDATE schema_version SET version = 21"};
     struct subject *s = *state;
     bear(s, TASK_BASE);
     subject_close(s);
@@ -171,7 +173,8 @@ static void a_caught_error_of_an_older_schema_is_not_its_undos(void **state)
         "UPDATE task SET process_state = 'error', direction = 'undo', open_steps = '11 3'",
         "UPDATE step SET process_state = 'error', direction = 'undo', undoes = 1, "
         "error = '{\"type\":\"gone\"}'",
-        "ALTER TABLE task DROP COLUMN undo_error", "UPDATE schema_version SET version = 21"};
+        "ALTER TABLE task DROP COLUMN undo_error", "DROP TABLE payload",
+        "UPDATE schema_version SET version = 21"};
     struct subject *s = *state;
     bear(s, TASK_BASE);
     subject_close(s);
@@ -205,7 +208,8 @@ static void a_damaged_row_of_an_older_schema_is_brought_up(void **state)
         "WHERE id = 1000001",
         "UPDATE step SET process_state = 'error', direction = 'undo', undoes = 1, error = '{' "
         "WHERE task = 1000001",
-        "ALTER TABLE task DROP COLUMN undo_error", "UPDATE schema_version SET version = 21"};
+        "ALTER TABLE task DROP COLUMN undo_error", "DROP TABLE payload",
+        "UPDATE schema_version SET version = 21"};
     struct subject *s = *state;
     for (int i = 0; i < 3; i++)
         bear(s, TASK_BASE + i);
@@ -222,7 +226,7 @@ static void a_damaged_row_of_an_older_schema_is_brought_up(void **state)
 static void a_migration_that_fails_tells_why(void **state)
 {
     static const char *const older[] = {"ALTER TABLE task DROP COLUMN undo_error",
-                                        "CREATE TABLE task_22(id INTEGER)",
+                                        "DROP TABLE payload", "CREATE TABLE task_22(id INTEGER)",
                                         "UPDATE schema_version SET version = 21"};
     struct subject *s = *state;
     bear(s, TASK_BASE);

@@ -56,7 +56,6 @@ static void commit_one(struct subject *s, const struct rv_task *task, const stru
     const bool steps_new[] = {task->revision == 1};
     struct rv_change change = {.task = task,
                                .revision_before = task->revision - 1,
-                               .state_before = RV_TASK_PROCESSING,
                                .steps = steps,
                                .steps_new = steps_new,
                                .steps_count = 1};

@@ -610,7 +610,8 @@ void world_pin(struct world *w, struct rv_task_id task, int64_t workflow)
     struct rv_task after = *row;
     after.workflow = workflow;
     after.revision++;
-    struct rv_change change = {.task = &after, .revision_before = row->revision};
+    struct rv_change change = {
+        .task = &after, .revision_before = row->revision, .task_before = row};
     struct rv_batch batch = {.changes = &change, .changes_count = 1, .number = 1000000};
     assert_int_equal(w->store->ops->commit(w->store, &batch), RV_OK);
     assert_int_equal(change.outcome, RV_OK);

@@ -30,6 +30,8 @@
 #include <cmocka.h>
 
 enum { START_AT = 1000000000, LOOPS_MAX = 120, PATH_BYTES = 300, ROUNDS = 250, FLIPS = 60 };
+/* Texts of this length stand apart from their rows: many of these. */
+enum { APART_BYTES = 16 };
 /* The seeds that are the same in each run, and how many a commit has for itself. */
 enum { SEED_FIXED = 20261121, SEEDS_OF_COMMIT = 10000 };
 
@@ -52,7 +54,8 @@ static struct {
 static enum rv_err sqlite_open(struct world *w, struct rv_store **ret_store)
 {
     struct rv_store_sqlite_fault fault;
-    struct rv_store_sqlite_options options = {.path = store.path, .clock = w->clock};
+    struct rv_store_sqlite_options options = {
+        .path = store.path, .clock = w->clock, .apart_bytes = APART_BYTES};
     enum rv_err err = rv_store_sqlite_open(&options, ret_store, &fault);
     if (err != RV_OK)
         fail_msg("%s", fault.message);
@@ -214,7 +217,7 @@ static const char *value_draw(struct rv_prng *prng)
         "NULL", "-1", "0", "1", "2", "3", "7", "255", "256", "4294967295", "4294967296",
         "9223372036854775807", "-9223372036854775808", "1000001000", "1000000000", "'x'", "''",
         "'1'", "'2'", "'1 1'", "'1 2'", "'9'", "'{}'", "'[]'", "'null'", "'{\"n\":1}'",
-        "'{\"n\":2,\"m\":\"w\"}'", "'{\"n\":99}'", "'{'", "x'00ff'", "1.5", "'pending'",
+        "'{\"n\":2,\"m\":\"w\"}'", "'{\"n\":99}'", "'{'", "x'00ff'", "x''", "1.5", "'pending'",
         "'processing'", "'processed'", "'error'", "'cancelled'", "'compensating'",
         "'compensated'", "'skipped'", "'open'", "'revoked'", "'done'", "'failed'", "'expired'",
         "'none'", "'unknown'", "'undo'", "'forward'", "'call'", "'wait'", "'inline'",
@@ -226,8 +229,8 @@ static const char *value_draw(struct rv_prng *prng)
 /* One value of one row of the task; false: it has no such row. */
 static bool value_spoil(sqlite3 *db, struct rv_prng *prng, struct rv_task_id task, char *told)
 {
-    static const char *const tables[] = {"task", "task",    "step",       "step",
-                                         "step", "attempt", "late_reply", "alert"};
+    static const char *const tables[] = {"task",    "task",       "step",  "step",   "step",
+                                         "attempt", "late_reply", "alert", "payload"};
     const char *table = tables[rv_prng_below(prng, sizeof tables / sizeof tables[0])];
     bool of_task = strcmp(table, "task") == 0;
     char column[64];
@@ -237,6 +240,11 @@ static bool value_spoil(sqlite3 *db, struct rv_prng *prng, struct rv_task_id tas
              " ORDER BY rowid LIMIT 1 OFFSET %d)",
              table, column, value_draw(prng), table, of_task ? "id" : "task", (long long)task.value,
              of_task ? 0 : (int)rv_prng_below(prng, 4));
+    if (strcmp(table, "payload") == 0 && rv_prng_below(prng, 2) == 0)
+        snprintf(told, 400,
+                 "DELETE FROM payload WHERE rowid IN (SELECT rowid FROM payload WHERE task = %lld"
+                 " ORDER BY rowid LIMIT 1 OFFSET %d)",
+                 (long long)task.value, (int)rv_prng_below(prng, 4));
     if (strcmp(table, "attempt") == 0) /* which has no rowid */
         snprintf(told, 400, "UPDATE attempt SET %s = %s WHERE task = %lld", column,
                  value_draw(prng), (long long)task.value);
@@ -680,7 +688,8 @@ static bool opens_at_all(void)
     struct rv_store *opened;
     struct rv_store_sqlite_fault fault;
     struct world w = {.now = store.now};
-    struct rv_store_sqlite_options options = {.path = store.path, .clock = {world_now, &w}};
+    struct rv_store_sqlite_options options = {
+        .path = store.path, .clock = {world_now, &w}, .apart_bytes = APART_BYTES};
     enum rv_err err = rv_store_sqlite_open(&options, &opened, &fault);
     if (err != RV_OK)
         return false;

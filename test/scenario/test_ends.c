@@ -280,7 +280,7 @@ static void damage(struct world *w, struct rv_task_id task)
     after.undo_blocker = ++after.last_number;
     after.revision++;
     struct rv_change change = {
-        .task = &after, .revision_before = row->revision, .state_before = row->state};
+        .task = &after, .revision_before = row->revision, .task_before = row};
     struct rv_batch batch = {.changes = &change, .changes_count = 1, .number = 1000000};
     assert_int_equal(w->store->ops->commit(w->store, &batch), RV_OK);
     assert_int_equal(change.outcome, RV_OK);

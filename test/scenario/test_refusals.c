@@ -523,8 +523,10 @@ static void break_row(struct world *w, struct rv_task_id task)
     bool fresh[] = {false};
     struct rv_change change = {.task = &after,
                                .revision_before = row->revision,
+                               .task_before = row,
                                .steps = changed,
                                .steps_new = fresh,
+                               .steps_before = steps,
                                .steps_count = 1};
     struct rv_batch batch = {.changes = &change, .changes_count = 1, .number = 1000000};
     assert_int_equal(w->store->ops->commit(w->store, &batch), RV_OK);

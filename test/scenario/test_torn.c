@@ -28,7 +28,7 @@ static void other_moves(struct rv_task_id id)
     struct rv_task task = *row;
     task.revision++;
     struct rv_change change = {
-        .task = &task, .revision_before = row->revision, .at = now, .state_before = row->state};
+        .task = &task, .revision_before = row->revision, .at = now, .task_before = row};
     struct rv_batch batch = {.changes = &change, .changes_count = 1, .number = 1};
     assert_int_equal(other->ops->commit(other, &batch), RV_OK);
     assert_int_equal(change.outcome, RV_OK);

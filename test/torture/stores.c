@@ -15,8 +15,9 @@ enum { DUMP_BYTES_MAX = 1 << 20, TASKS = 2, FIRST = 1000000 };
 
 static const struct factory *factory_of(const struct torture *t)
 {
-    for (size_t i = 0; i < factories_count; i++)
-        if (strstr(t->scenario->name, factories[i].name) != NULL)
+    const char *name = strchr(t->scenario->name, '/');
+    for (size_t i = 0; name != NULL && i < factories_count; i++)
+        if (strcmp(name + 1, factories[i].name) == 0)
             return &factories[i];
     EXPECT(false, "no store is named");
 }
@@ -77,6 +78,7 @@ static void changes_move(struct subject *s, struct rv_change *changes)
 {
     for (int i = 0; i < TASKS; i++) {
         changes[i] = move_of(s, FIRST + i, 2, RV_TASK_PROCESSING);
+        changes[i].task_before = load(s, FIRST + i);
         struct rv_alert *alert = RV_NEW(&s->arena, struct rv_alert);
         *alert = (struct rv_alert){
             .id = 7 + i, .task = {FIRST + i}, .raised_at = 1, .message = RV_STR("an alert")};
@@ -408,8 +410,10 @@ enum { MOST_ON_SQLITE = 400 };
 const struct scenario scenarios_stores[] = {
     {"store_batches/memory", run_batches, NULL, HARMS_OF_HEAP, 0, false},
     {"store_batches/sqlite", run_batches, NULL, HARMS_OF_HEAP, MOST_ON_SQLITE, false},
+    {"store_batches/sqlite_apart", run_batches, NULL, HARMS_OF_HEAP, MOST_ON_SQLITE, false},
     {"store_questions/memory", run_questions, NULL, HARMS_OF_HEAP, 0, false},
     {"store_questions/sqlite", run_questions, NULL, HARMS_OF_HEAP, MOST_ON_SQLITE, false},
+    {"store_questions/sqlite_apart", run_questions, NULL, HARMS_OF_HEAP, MOST_ON_SQLITE, false},
     {"store_opening/sqlite", run_opening, NULL, HARMS_OF_HEAP, MOST_ON_SQLITE, false},
     {.name = NULL},
 };

@@ -443,6 +443,7 @@ static enum rv_err change_put(struct commit *commit, struct rv_change *change)
     change->outcome = change_outcome(commit, change, node);
     if (change->outcome != RV_OK)
         return RV_OK;
+    memory_befores_check(commit->data, node, change);
     enum rv_err err = task_put(commit, node, change->task);
     if (err != RV_OK)
         return err;

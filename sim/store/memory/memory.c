@@ -29,6 +29,13 @@ void rv_store_memory_data_share(struct rv_store_memory_data *data)
     data->shared = true;
 }
 
+void rv_store_memory_data_watch(struct rv_store_memory_data *data,
+                                rv_store_memory_wrong_before_fn *wrong_before, void *self)
+{
+    data->wrong_before = wrong_before;
+    data->wrong_before_self = self;
+}
+
 static void keys_free(struct rv_map *keys)
 {
     for (size_t i = 0; i < keys->room; i++) {

@@ -30,6 +30,12 @@ size_t rv_store_memory_data_kept(const struct rv_store_memory_data *data);
  * most as many as are kept. */
 void rv_store_memory_data_lose(struct rv_store_memory_data *data, size_t commits);
 
+/* Is told of a change that passes its guards, but whose rows before (task_before, steps_before) are
+ * not what is stored. Without one, such a change fails an assertion. */
+typedef void rv_store_memory_wrong_before_fn(void *self, struct rv_task_id task);
+void rv_store_memory_data_watch(struct rv_store_memory_data *data,
+                                rv_store_memory_wrong_before_fn *wrong_before, void *self);
+
 /* `data` is borrowed until close. Errors of all operations: MEMORY, LIMIT, and INVALID and the
  * outcomes of commit; nothing here is ever unknown. */
 RV_CHECK enum rv_err rv_store_memory_open(struct rv_store_memory_data *data,

@@ -137,7 +137,9 @@ struct rv_store_memory_data {
     size_t kept_count;
     size_t kept_room; /* 0: none are kept */
     uint64_t commits;
-    uint64_t takeovers; /* of standbys: not among what they lose */
+    uint64_t takeovers;                            /* of standbys: not among what they lose */
+    rv_store_memory_wrong_before_fn *wrong_before; /* NULL: an assertion fails */
+    void *wrong_before_self;                       /* borrowed */
 };
 
 struct memory {
@@ -210,6 +212,13 @@ void memory_log_free(struct undo *log, size_t count);
 void memory_node_free(struct node *node);
 /* Takes the writes back, the newest first. */
 void memory_undo(struct rv_store_memory_data *data, const struct undo *log, size_t count);
+
+/* ---- before.c ---- */
+
+/* Of a change that passes its guards, before anything of it is written; its task's node, NULL: it
+ * has none. */
+void memory_befores_check(const struct rv_store_memory_data *data, const struct node *node,
+                          const struct rv_change *change);
 
 /* ---- keep.c ---- */
 

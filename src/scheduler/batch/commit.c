@@ -41,8 +41,10 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
 {
     const struct rv_step **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
                                                work->steps_count + 1);
+    const struct rv_step **before = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
+                                                 work->steps_count + 1);
     bool *inserts = RV_NEW_ARRAY(s->batch.arena, bool, work->steps_count + 1);
-    if (rows == NULL || inserts == NULL)
+    if (rows == NULL || before == NULL || inserts == NULL)
         return RV_ERR_MEMORY;
     rv_assert(work->task != NULL);
     rv_assert(work->task->revision == work->revision_before + 1);
@@ -51,6 +53,7 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
         if (!work->steps[i].dirty)
             continue;
         rows[count] = work->steps[i].row;
+        before[count] = work->steps[i].stored;
         inserts[count++] = work->steps[i].insert;
     }
     rv_assert(count <= work->steps_count);
@@ -58,12 +61,13 @@ static enum rv_err change_of(struct rv_scheduler *s, struct work *work, struct r
         .task = work->task,
         .revision_before = work->revision_before,
         .at = work->now,
-        .state_before = work->state_before,
+        .task_before = work->stored,
         .epoch = work->epoch,
         .key = work->key,
         .record = work->record,
         .steps = rows,
         .steps_new = inserts,
+        .steps_before = before,
         .steps_count = count,
         .attempts = work->attempts,
         .attempts_count = work->attempts_count,
@@ -343,7 +347,7 @@ static enum rv_err offender_escalate(struct rv_scheduler *s, struct work *work)
     struct rv_change change = {.task = &plan->task,
                                .revision_before = before->revision,
                                .at = now,
-                               .state_before = before->state,
+                               .task_before = before,
                                .alerts = plan->alerts,
                                .alerts_count = plan->alerts_count,
                                .alerts_to = state_alerts_to(s),

@@ -5,6 +5,10 @@
 #include "base/assert.h"
 #include "core/tags.h"
 
+/* The log is copied into the database when it has this many pages, 8 MiB. Measured: from 1,000 to
+ * 8,000 the rate is the same within the noise, so what the next start has to read decides. */
+enum { CHECKPOINT_PAGES = 2000 };
+
 struct commit {
     struct rv_sqlite *store;
     int64_t now;
@@ -118,8 +122,8 @@ enum rv_err rv_sqlite_give_up(struct rv_sqlite *store, enum rv_err err)
 /* What is committed is written, whatever becomes of the files later. */
 static enum rv_err checkpoint_due(struct rv_sqlite *store)
 {
-    enum rv_err err = store->frames >= store->checkpoint_pages ? rv_sqlite_checkpoint(store)
-                                                               : RV_OK;
+    int pages = store->checkpoint_pages != 0 ? store->checkpoint_pages : CHECKPOINT_PAGES;
+    enum rv_err err = store->frames >= pages ? rv_sqlite_checkpoint(store) : RV_OK;
     return err == RV_ERR_DISPLACED ? RV_OK : err;
 }
 
@@ -241,7 +245,7 @@ static enum rv_err row_replace(struct commit *commit, enum rv_sqlite_sql sql,
         return err;
     if (kind->fields[0].kind == RV_FIELD_GIVEN)
         sqlite3_bind_int64(statement, 1, given);
-    rv_sqlite_bind(statement, kind, store->bound[sql], row, store->open_text);
+    rv_sqlite_bind(store, statement, kind, store->bound[sql], row);
     commit->wrote = true;
     err = rv_sqlite_run(store, statement);
     *ret_there = err == RV_OK && sqlite3_changes(store->db) == 1;
@@ -274,7 +278,9 @@ static enum rv_err task_keep(struct commit *commit, const struct rv_task *task)
     rv_sqlite_bind_str(statement, 5, task->undo_error);
     rv_sqlite_bind_str(statement, 6, rv_str_of(rv_task_state_text(task->state)));
     commit->wrote = true;
-    return rv_sqlite_run(store, statement);
+    RV_TRY(rv_sqlite_run(store, statement));
+    RV_TRY(rv_apart_remove(store, (struct rv_step_id){task->id, 0}, "error"));
+    return rv_apart_remove(store, (struct rv_step_id){task->id, 0}, "undo_error");
 }
 
 /* Writes the row over the one that has the revision before (with TASK_UPDATE the state, too, that
@@ -291,7 +297,7 @@ static enum rv_err task_replace(struct commit *commit, const struct rv_change *c
     enum rv_err err = rv_sqlite_statement(store, sql, &statement);
     if (err != RV_OK)
         return err;
-    rv_sqlite_bind(statement, kind, store->bound[sql], change->task, store->open_text);
+    rv_sqlite_bind(store, statement, kind, store->bound[sql], change->task);
     sqlite3_bind_int64(statement, kind->count + 1, change->revision_before);
     err = rv_sqlite_run(store, statement);
     *ret_there = err == RV_OK && sqlite3_changes(store->db) == 1;
@@ -304,7 +310,7 @@ static enum rv_err task_update(struct commit *commit, const struct rv_change *ch
                                enum rv_err *ret_outcome)
 {
     bool there = false;
-    if (change->state_before == change->task->state)
+    if (change->task_before != NULL && change->task_before->state == change->task->state)
         RV_TRY(task_replace(commit, change, RV_SQL_TASK_UPDATE, &there));
     if (!there)
         RV_TRY(task_replace(commit, change, RV_SQL_TASK_MOVE, &there));
@@ -317,11 +323,15 @@ static enum rv_err task_write(struct commit *commit, const struct rv_change *cha
                               enum rv_err *ret_outcome)
 {
     const struct rv_row_kind *kind = &rv_row_task;
+    bool insert = change->revision_before == 0;
     if (change->task->unreadable)
         return task_keep(commit, change->task);
-    if (change->revision_before == 0)
-        return row_write(commit, RV_SQL_TASK_INSERT, kind, change->task, 0);
-    return task_update(commit, change, ret_outcome);
+    RV_TRY(insert ? row_write(commit, RV_SQL_TASK_INSERT, kind, change->task, 0)
+                  : task_update(commit, change, ret_outcome));
+    if (*ret_outcome != RV_OK)
+        return RV_OK;
+    return rv_apart_write(commit->store, kind, (struct rv_step_id){change->task->id, 0},
+                          change->task, change->task_before, insert);
 }
 
 static enum rv_err tags_insert(struct rv_sqlite *store, const struct rv_task *task,
@@ -396,10 +406,15 @@ static enum rv_err steps_write(struct commit *commit, const struct rv_change *ch
     const struct rv_row_kind *kind = &rv_row_step;
     for (size_t i = 0; i < change->steps_count; i++) {
         const struct rv_step *step = change->steps[i];
+        const struct rv_step *before = change->steps_before ? change->steps_before[i] : NULL;
         int64_t task = change->task->id.value;
+        bool insert = change->steps_new[i];
         rv_assert(!step->unreadable); /* it would write values that were not read */
-        RV_TRY(change->steps_new[i] ? row_write(commit, RV_SQL_STEP_INSERT, kind, step, task)
-                                    : step_update(commit, step, task));
+        RV_TRY(insert ? row_write(commit, RV_SQL_STEP_INSERT, kind, step, task)
+                      : step_update(commit, step, task));
+        RV_TRY(rv_apart_write(commit->store, kind,
+                              (struct rv_step_id){change->task->id, step->number}, step, before,
+                              insert));
     }
     return RV_OK;
 }
@@ -518,6 +533,8 @@ static enum rv_err change_write(struct commit *commit, struct rv_change *change)
 {
     rv_assert(change->task->id.value > 0);
     rv_assert(change->task->revision == change->revision_before + 1);
+    rv_assert(change->task_before == NULL ||
+              change->task_before->revision == change->revision_before);
     enum rv_err outcome = RV_OK;
     RV_TRY(change_begin(commit, change, &outcome));
     change->outcome = outcome;

@@ -85,6 +85,18 @@ static enum rv_err rows_look(struct look *look, const char *sql, const char *mor
     "'rows in the table " #table " belong to this task, which does not exist' "                    \
     "FROM " #table " WHERE task NOT IN (SELECT id FROM task)"
 
+/* The texts that may stand apart from their rows (apart.c). */
+#define TASK_TEXTS(X) X(error) X(undo_error) X(input) X(context) X(output)
+#define STEP_TEXTS(X) X(error) X(attempt_error) X(frames) X(data) X(input) X(output)
+#define APART(column) "(typeof(" #column ") = 'blob' AND length(" #column ") = 0)"
+#define PLUS(column) " + " APART(column)
+#define WHEN(column) " WHEN '" #column "' THEN " APART(column)
+/* How many of a row's texts do, and whether that of a row of the table payload is one of them. */
+#define COUNT(texts) "0" texts(PLUS)
+#define NAMED(texts) "CASE name" texts(WHEN) " ELSE 0 END"
+#define LACKS_TEXT "'the table payload lacks a text of this task'"
+#define SPARE_TEXT "'a row in the table payload belongs to no text of this task'"
+
 static const char *const statements[] = {
     "PRAGMA ignore_check_constraints = OFF", /* the words, too */
     "PRAGMA integrity_check",
@@ -99,14 +111,29 @@ static const char *const statements[] = {
     "delivery WHERE alert AND task NOT IN (SELECT id FROM alert)",
     ORPHANS(tag),
     ORPHANS(error_type),
+    "SELECT id, " LACKS_TEXT " FROM task WHERE " COUNT(
+        TASK_TEXTS) " <> (SELECT count(*) FROM payload "
+                    "WHERE payload.task = task.id AND payload.step = 0 AND " NAMED(TASK_TEXTS) ")",
+    "SELECT DISTINCT step.task, " LACKS_TEXT
+    " FROM step WHERE " COUNT(STEP_TEXTS) " <> (SELECT count(*) FROM "
+                                          "payload WHERE payload.task = step.task AND payload.step "
+                                          "= step.number AND " NAMED(STEP_TEXTS) ")",
+    "SELECT DISTINCT payload.task, " SPARE_TEXT
+    " FROM payload WHERE payload.step = 0 AND NOT EXISTS "
+    "(SELECT 1 FROM task WHERE task.id = payload.task AND " NAMED(TASK_TEXTS) ")",
+    "SELECT DISTINCT payload.task, " SPARE_TEXT
+    " FROM payload WHERE payload.step <> 0 AND NOT EXISTS "
+    "(SELECT 1 FROM step WHERE step.task = payload.task AND step.number = payload.step "
+    "AND " NAMED(STEP_TEXTS) ")",
     /* Else it is not found by them, or by others. */
     "SELECT id, 'the tags of this task do not match the table tag' FROM task WHERE tags IS NOT "
     "NULL AND (SELECT count(*) FROM tag WHERE tag.task = task.id) <> CASE WHEN json_valid(tags) "
     "THEN (SELECT count(*) FROM json_each(tags)) ELSE -1 END",
     "SELECT id, 'the table error_type has no row for the error of this task' FROM task WHERE "
-    "json_valid(ifnull(undo_error, error)) AND typeof(json_extract(ifnull(undo_error, error), "
+    "json_valid(" RV_SQL_TASK_ERROR_TEXT ") AND typeof(json_extract(" RV_SQL_TASK_ERROR_TEXT ", "
     "'$.type')) = 'text' AND NOT EXISTS (SELECT 1 FROM error_type e WHERE e.task = id AND "
-    "substr('/' || (ifnull(undo_error, error) ->> '$.type'), -1 - length(e.type)) = '/' || e.type)",
+    "substr('/' || (" RV_SQL_TASK_ERROR_TEXT " ->> '$.type'), -1 - length(e.type)) = "
+    "'/' || e.type)",
     /* Else the same key would make a second task. */
     "SELECT id, 'the table submission_key has no row for the idempotency key of this task' FROM "
     "task WHERE submission_key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM submission_key k WHERE "

@@ -97,11 +97,23 @@ static void str_bind(sqlite3_stmt *statement, int parameter, struct rv_bound *bo
     rv_sqlite_bind_str(statement, parameter, text);
 }
 
-static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_field *column,
-                        struct rv_bound *bound, const void *row,
-                        char open_text[static RV_OPEN_TEXT_BYTES])
+static void text_bind(const struct rv_sqlite *store, sqlite3_stmt *statement,
+                      const struct rv_row_kind *kind, int i, struct rv_bound *bound,
+                      struct rv_str text)
 {
+    if (!rv_apart_is(store->apart_bytes, kind, &kind->fields[i], text))
+        str_bind(statement, i + 1, bound, text);
+    else if (!bound_same(bound, RV_BOUND_APART, 0))
+        sqlite3_bind_blob(statement, i + 1, "", 0, SQLITE_STATIC);
+}
+
+static void column_bind(struct rv_sqlite *store, sqlite3_stmt *statement,
+                        const struct rv_row_kind *kind, int i, struct rv_bound *bound,
+                        const void *row)
+{
+    const struct rv_field *column = &kind->fields[i];
     const void *field = (const char *)row + column->offset;
+    int parameter = i + 1;
     switch (column->kind) {
     case RV_FIELD_GIVEN:
         break;
@@ -128,7 +140,7 @@ static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_
             sqlite3_bind_null(statement, parameter);
         break;
     case RV_FIELD_TEXT:
-        str_bind(statement, parameter, bound, *(const struct rv_str *)field);
+        text_bind(store, statement, kind, i, bound, *(const struct rv_str *)field);
         break;
     case RV_FIELD_WORD: {
         unsigned value = *(const unsigned *)field;
@@ -138,17 +150,17 @@ static void column_bind(sqlite3_stmt *statement, int parameter, const struct rv_
         break;
     }
     case RV_FIELD_OPEN:
-        str_bind(statement, parameter, bound, open_text_of(row, open_text));
+        str_bind(statement, parameter, bound, open_text_of(row, store->open_text));
         break;
     }
 }
 
-void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_row_kind *kind, struct rv_bound *bound,
-                    const void *row, char open_text[static RV_OPEN_TEXT_BYTES])
+void rv_sqlite_bind(struct rv_sqlite *store, sqlite3_stmt *statement,
+                    const struct rv_row_kind *kind, struct rv_bound *bound, const void *row)
 {
     rv_assert(kind->count <= RV_COLUMNS_MAX);
     for (int i = 0; i < kind->count; i++)
-        column_bind(statement, i + 1, &kind->fields[i], &bound[i], row, open_text);
+        column_bind(store, statement, kind, i, &bound[i], row);
 }
 
 /* A value that it cannot have: the first of its table in a row that says so itself. */
@@ -167,13 +179,6 @@ static bool int_read(sqlite3_value *value, int64_t min, int64_t max, int64_t *re
     if (!good)
         *ret_value = 0;
     return good;
-}
-
-static enum rv_err str_read(sqlite3_value *value, struct rv_arena *arena, struct rv_str *ret_text)
-{
-    struct rv_str stored = value_str(value);
-    *ret_text = rv_arena_str(arena, stored);
-    return stored.at != NULL && ret_text->at == NULL ? arena->refused : RV_OK;
 }
 
 /* Any column but a TEXT; false: it holds no value that it can have. `told`: the row says so. */
@@ -219,21 +224,44 @@ static bool value_read(sqlite3_value *stored, const struct rv_field *column, boo
     return good;
 }
 
-enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_row_kind *kind,
-                           struct rv_arena *arena, void *row)
+/* A TEXT of the row at which the statement stands, whose keys come first; *ret_good false: it
+ * stands apart (apart.c), and is not there. */
+static enum rv_err text_read(struct rv_sqlite *store, sqlite3_stmt *statement,
+                             const struct rv_row_kind *kind, int i, struct rv_arena *arena,
+                             struct rv_str *ret_text, bool *ret_good)
+{
+    const struct rv_field *column = &kind->fields[i];
+    sqlite3_value *value = sqlite3_column_value(statement, i);
+    struct rv_str stored = value_str(value);
+    bool empty = stored.at != NULL && stored.len == 0;
+    *ret_good = true;
+    if (empty && rv_apart_may(kind, column) && sqlite3_value_type(value) == SQLITE_BLOB) {
+        struct rv_step_id row = {{sqlite3_column_int64(statement, 0)}, 0};
+        if (kind->keys > 1)
+            row.number = (uint32_t)sqlite3_column_int64(statement, 1);
+        RV_TRY(rv_apart_read(store, row, column->column, arena, ret_text));
+        *ret_good = ret_text->at != NULL;
+        return RV_OK;
+    }
+    *ret_text = rv_arena_str(arena, stored);
+    return stored.at != NULL && ret_text->at == NULL ? arena->refused : RV_OK;
+}
+
+enum rv_err rv_sqlite_read(struct rv_sqlite *store, sqlite3_stmt *statement,
+                           const struct rv_row_kind *kind, struct rv_arena *arena, void *row)
 {
     bool told = kind->unreadable != 0;
     rv_assert(sqlite3_column_count(statement) >= kind->count);
     for (int i = 0; i < kind->count; i++) {
         const struct rv_field *column = &kind->fields[i];
-        sqlite3_value *value = sqlite3_column_value(statement, i);
-        enum rv_err err = RV_OK;
+        void *field = (char *)row + column->offset;
+        bool good;
         if (column->kind == RV_FIELD_TEXT)
-            err = str_read(value, arena, (void *)((char *)row + column->offset));
-        else if (!value_read(value, column, told, row) && told)
+            RV_TRY(text_read(store, statement, kind, i, arena, field, &good));
+        else
+            good = value_read(sqlite3_column_value(statement, i), column, told, row);
+        if (!good && told)
             *((bool *)((char *)row + kind->unreadable)) = true;
-        if (err != RV_OK)
-            return err;
     }
     return RV_OK;
 }

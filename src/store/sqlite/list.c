@@ -25,7 +25,7 @@ static enum rv_err rows_take(struct rv_sqlite *store, sqlite3_stmt *statement,
         void *row = (char *)rows + count * kind->bytes;
         if (there) {
             memset(row, 0, kind->bytes);
-            err = rv_sqlite_read(statement, kind, arena, row);
+            err = rv_sqlite_read(store, statement, kind, arena, row);
         }
         if (err != RV_OK)
             break;

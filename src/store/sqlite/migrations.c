@@ -4,6 +4,8 @@
  *  - add a version at the end; never edit one that was released;
  *  - change the schema of a new store, schema.c, in the same way;
  *  - bring core/tbl/row.def in line with the tables as they are after the newest version;
+ *  - a long text of a task or step is in the table payload from version 23 on (apart.c): what reads
+ *    such a column looks there, too;
  *  - a new state needs its table built anew: its CHECK, and for tasks the indexes task_open and
  *    task_rare, list the words as they were. */
 #include "store/sqlite/sqlite_priv.h"
@@ -630,10 +632,22 @@ static const char *const version_22[] = {
     NULL,
 };
 
+/* Version 23: long texts of tasks and steps, by the name of their column; `step` 0: the task's own.
+ * Rows hold theirs until they are written again. */
+static const char *const version_23[] = {
+    "CREATE TABLE payload("
+    " task INTEGER NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " name TEXT NOT NULL,"
+    " text TEXT NOT NULL,"
+    " PRIMARY KEY (task, step, name))",
+    NULL,
+};
+
 static const char *const *const versions[] = {
     version_1,  version_2,  version_3,  version_4,  version_5,  version_6,  version_7,  version_8,
     version_9,  version_10, version_11, version_12, version_13, version_14, version_15, version_16,
-    version_17, version_18, version_19, version_20, version_21, version_22};
+    version_17, version_18, version_19, version_20, version_21, version_22, version_23};
 
 int rv_sqlite_version_newest(void)
 {

@@ -22,9 +22,6 @@
 #define CACHE_KIB 8192
 /* The log is cut back to this after it grew beyond (a batch of large payloads). */
 #define LOG_BYTES_MAX 67108864
-/* The log is copied into the database when it has this many pages, 8 MiB. Measured: from 1,000 to
- * 8,000 the rate is the same within the noise, so what the next start has to read decides. */
-enum { CHECKPOINT_PAGES = 2000 };
 /* A link that somebody laid where a file of ours is to be would have us write another's. */
 #define LINK_FORMAT                                                                                \
     "has a symbolic link in place of its %s, which is not followed: remove the link, or use "      \
@@ -638,7 +635,9 @@ static enum rv_err place_note(const struct opening *opening)
     struct rv_sqlite *store = opening->store;
     enum rv_err err = rv_place_begin(&store->place, opening->path,
                                      sqlite3_db_filename(store->db, "main"));
-    return err == RV_ERR_IO ? fail_errno(opening, "cannot be opened: its log", errno) : err;
+    if (err == RV_ERR_IO)
+        return fail_errno(opening, "cannot be opened: its log", errno);
+    return err == RV_OK ? err : fail(opening, err, "cannot be opened: %s", rv_err_text(err));
 }
 
 /* The connection, over the VFS that seals pages. */
@@ -768,8 +767,8 @@ enum rv_err rv_store_sqlite_open(const struct rv_store_sqlite_options *options,
         return fail(&opening, RV_ERR_MEMORY, "cannot be opened: out of memory");
     store->store.ops = &operations;
     store->clock = options->clock;
-    store->checkpoint_pages = options->checkpoint_pages ? options->checkpoint_pages
-                                                        : CHECKPOINT_PAGES;
+    store->checkpoint_pages = options->checkpoint_pages;
+    store->apart_bytes = options->apart_bytes ? options->apart_bytes : RV_APART_BYTES;
     store->lock_fd = store->lock_bytes = store->place.folder_fd = -1;
     rv_copier_init(&store->copier);
     opening.store = store;

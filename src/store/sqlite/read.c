@@ -7,13 +7,13 @@
 #include <string.h>
 
 /* The row at which the statement stands, on the arena. */
-static enum rv_err row_take(sqlite3_stmt *statement, const struct rv_row_kind *kind,
-                            struct rv_arena *arena, void **ret_row)
+static enum rv_err row_take(struct rv_sqlite *store, sqlite3_stmt *statement,
+                            const struct rv_row_kind *kind, struct rv_arena *arena, void **ret_row)
 {
     void *row = rv_arena_zero(arena, 1, kind->bytes);
     if (row == NULL)
         return arena->refused;
-    RV_TRY(rv_sqlite_read(statement, kind, arena, row));
+    RV_TRY(rv_sqlite_read(store, statement, kind, arena, row));
     *ret_row = row;
     return RV_OK;
 }
@@ -25,7 +25,7 @@ static enum rv_err row_find(struct rv_sqlite *store, sqlite3_stmt *statement,
     bool there = false;
     enum rv_err err = rv_sqlite_next(store, statement, &there);
     if (there)
-        err = row_take(statement, kind, arena, ret_row);
+        err = row_take(store, statement, kind, arena, ret_row);
     sqlite3_reset(statement);
     return err;
 }
@@ -78,8 +78,9 @@ static enum rv_err gather_many(struct rv_sqlite *store, struct gather *gather,
     size_t at = 0;
     while ((err = rv_sqlite_next(store, statement, &there)) == RV_OK && there) {
         at = gather_place(gather, statement, at);
-        err = at < gather->count ? row_take(statement, gather->kind, arena, &gather->rows[at])
-                                 : RV_ERR_CORRUPT; /* an index leads to another row */
+        err = at < gather->count
+                  ? row_take(store, statement, gather->kind, arena, &gather->rows[at])
+                  : RV_ERR_CORRUPT; /* an index leads to another row */
         if (err != RV_OK)
             break;
     }
@@ -159,7 +160,7 @@ static enum rv_err key_find(struct rv_sqlite *store, sqlite3_stmt *statement,
     rv_sqlite_bind_str(statement, 1, key);
     RV_TRY(rv_sqlite_next(store, statement, &there));
     if (there)
-        return rv_sqlite_read(statement, &rv_row_key, arena, ret_row);
+        return rv_sqlite_read(store, statement, &rv_row_key, arena, ret_row);
     return rv_row_read(&rv_row_key, RV_COLUMNS_ALL, arena, &(struct rv_key_row){.key = key},
                        ret_row);
 }

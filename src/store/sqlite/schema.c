@@ -257,5 +257,12 @@ const char *const rv_sqlite_schema[] = {
     " PRIMARY KEY (task, number))",
 
     "CREATE INDEX step_agent ON step(agent, task) WHERE ended_at IS NULL AND agent IS NOT NULL",
+
+    "CREATE TABLE payload("
+    " task INTEGER NOT NULL,"
+    " step INTEGER NOT NULL,"
+    " name TEXT NOT NULL,"
+    " text TEXT NOT NULL,"
+    " PRIMARY KEY (task, step, name))",
     NULL,
 };

@@ -7,6 +7,7 @@
 #include "store/store.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Why a store could not be opened, for the operator: names the file and the cure. */
@@ -23,6 +24,9 @@ struct rv_store_sqlite_options {
      * this process alone, so there is no lock file, and its name stands for the host's. */
     const char *vfs;
     int checkpoint_pages; /* the log is copied into the file when it has so many; 0: 2,000 */
+    /* Payloads and errors of tasks and steps from this length on stand apart from their rows; 0:
+     * 2,000. A store that was used with one is used with none that is higher. */
+    size_t apart_bytes;
     bool there; /* it must be there (NOT_FOUND) with the newest schema (VERSION): none is made */
     /* With `there`: a log that is missing, damaged or lacks something is taken as far as it is
      * whole. If that is not all, *ret_fault says so though there is no error, and the store counts

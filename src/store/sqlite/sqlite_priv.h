@@ -170,6 +170,7 @@ void rv_sqlite_expand(struct rv_buf *sql, const char *template);
 enum rv_bound_kind {
     RV_BOUND_OTHER, /* nothing yet, or a text, whose memory is gone */
     RV_BOUND_NULL,
+    RV_BOUND_APART, /* the mark of a text that stands apart */
     RV_BOUND_NUMBER,
     RV_BOUND_ENUM
 };
@@ -179,16 +180,51 @@ struct rv_bound {
     int64_t value; /* of a NUMBER or an ENUM */
 };
 
-/* Binds a row's columns to the parameters from 1 on, which nobody else binds, except those of GIVEN
- * columns; `bound` are theirs. The row and its strings must live until the statement has run.
- * `open_text` is where an OPEN column writes. */
 enum { RV_OPEN_TEXT_BYTES = RV_OPEN_STEPS_MAX * 11, RV_COLUMNS_MAX = 64 };
-void rv_sqlite_bind(sqlite3_stmt *statement, const struct rv_row_kind *kind, struct rv_bound *bound,
-                    const void *row, char open_text[static RV_OPEN_TEXT_BYTES]);
+struct rv_sqlite;
+/* Binds a row's columns to the parameters from 1 on, which nobody else binds, except those of GIVEN
+ * columns; `bound` are theirs. The row and its strings must live until the statement has run. Texts
+ * that stand apart are written by rv_apart_write. */
+void rv_sqlite_bind(struct rv_sqlite *store, sqlite3_stmt *statement,
+                    const struct rv_row_kind *kind, struct rv_bound *bound, const void *row);
 /* Reads a row whose columns are in the order of its kind (NULL: left out), zeroed before. A value
  * that no row can have does what store.h says. */
-RV_CHECK enum rv_err rv_sqlite_read(sqlite3_stmt *statement, const struct rv_row_kind *kind,
-                                    struct rv_arena *arena, void *row);
+RV_CHECK enum rv_err rv_sqlite_read(struct rv_sqlite *store, sqlite3_stmt *statement,
+                                    const struct rv_row_kind *kind, struct rv_arena *arena,
+                                    void *row);
+
+/* ---- apart.c: long texts apart from their rows ---- */
+
+/* From this length on: half a page. Measured: shorter ones cost a task more processor time apart
+ * than in its rows. A later version may lower it, but not raise it. */
+enum { RV_APART_BYTES = 2000 };
+/* Whether the column's texts stand apart where they are long: payloads and errors of the rows that
+ * can be unreadable, tasks and steps. */
+static inline bool rv_apart_may(const struct rv_row_kind *kind, const struct rv_field *field)
+{
+    return kind->unreadable != 0 && field->kind == RV_FIELD_TEXT && field->least > RV_COLUMNS_PLAIN;
+}
+/* Whether this one does, from `bytes` on. */
+static inline bool rv_apart_is(size_t bytes, const struct rv_row_kind *kind,
+                               const struct rv_field *field, struct rv_str text)
+{
+    return text.len >= bytes && rv_apart_may(kind, field);
+}
+/* A text of the task (number 0) or of a step; absent: there is none. */
+RV_CHECK enum rv_err rv_apart_read(struct rv_sqlite *store, struct rv_step_id row, const char *name,
+                                   struct rv_arena *arena, struct rv_str *ret_text);
+/* Of a row that is written by now: puts those of its texts that stand apart, but for those that
+ * `before` has, too, and removes those that did. NULL: not known, or there was none: `insert`. */
+RV_CHECK enum rv_err rv_apart_write(struct rv_sqlite *store, const struct rv_row_kind *kind,
+                                    struct rv_step_id id, const void *row, const void *before,
+                                    bool insert);
+RV_CHECK enum rv_err rv_apart_remove(struct rv_sqlite *store, struct rv_step_id row,
+                                     const char *name);
+/* rv_task_error of a row of `task`. */
+#define RV_SQL_TASK_ERROR_TEXT                                                                     \
+    "(CASE typeof(ifnull(undo_error, error)) WHEN 'blob' THEN (SELECT text FROM payload WHERE "    \
+    "payload.task = task.id AND payload.step = 0 AND payload.name = CASE WHEN undo_error IS NULL " \
+    "THEN 'error' ELSE 'undo_error' END) ELSE ifnull(undo_error, error) END)"
 
 /* ---- statements.c: every statement, prepared at first use and kept ---- */
 
@@ -212,6 +248,10 @@ enum rv_sqlite_sql {
     RV_SQL_STEP_LOAD,
     RV_SQL_STEP_GATHER,
     RV_SQL_STEP_LIST,
+    RV_SQL_PAYLOAD_LOAD,
+    RV_SQL_PAYLOAD_PUT,
+    RV_SQL_PAYLOAD_KEEP, /* unless it is there */
+    RV_SQL_PAYLOAD_REMOVE,
     RV_SQL_ATTEMPT_INSERT,
     RV_SQL_ATTEMPT_LIST,
     RV_SQL_ATTEMPT_LIST_STEP,
@@ -242,6 +282,7 @@ enum rv_sqlite_sql {
     RV_SQL_KEY_LOAD,
     RV_SQL_SWEEP_WALK, /* tasks by id, and whether the retention rule takes them */
     RV_SQL_SWEEP_STEPS,
+    RV_SQL_SWEEP_PAYLOADS,
     RV_SQL_SWEEP_ATTEMPTS,
     RV_SQL_SWEEP_LATE,
     RV_SQL_SWEEP_ALERTS,
@@ -305,7 +346,8 @@ struct rv_sqlite {
     struct rv_copier copier;
     struct rv_place place;
     struct rv_wall_clock clock;
-    int checkpoint_pages;
+    int checkpoint_pages; /* 0: as many as a store has by itself */
+    size_t apart_bytes;
     struct rv_slew slew; /* the store's clock */
     int64_t last_alive_at;
     uint8_t instance; /* 0 before enlist */

@@ -38,6 +38,7 @@ struct sql {
 #define RECORD &rv_row_record
 #define KEY &rv_row_key
 #define OPEN "{process_state open}"
+#define OF_PAYLOAD "WHERE task = ?1 AND step = ?2 AND name = ?3"
 
 static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_BEGIN] = {PLAIN, NULL, "BEGIN IMMEDIATE"},
@@ -64,6 +65,14 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_STEP_LOAD] = {SELECT, STEP, "WHERE task = ?1 AND number = ?2"},
     [RV_SQL_STEP_GATHER] = {GATHER, STEP, NULL},
     [RV_SQL_STEP_LIST] = {SELECT, STEP, "WHERE task = ?1 AND number > ?2 ORDER BY number LIMIT ?3"},
+    [RV_SQL_PAYLOAD_LOAD] = {PLAIN, NULL, "SELECT text FROM payload " OF_PAYLOAD},
+    [RV_SQL_PAYLOAD_PUT] = {PLAIN, NULL,
+                            "INSERT OR REPLACE INTO payload(task, step, name, text) "
+                            "VALUES(?1, ?2, ?3, ?4)"},
+    [RV_SQL_PAYLOAD_KEEP] = {PLAIN, NULL,
+                             "INSERT INTO payload(task, step, name, text) SELECT ?1, ?2, ?3, ?4 "
+                             "WHERE NOT EXISTS (SELECT 1 FROM payload " OF_PAYLOAD ")"},
+    [RV_SQL_PAYLOAD_REMOVE] = {PLAIN, NULL, "DELETE FROM payload " OF_PAYLOAD},
     [RV_SQL_ATTEMPT_INSERT] = {INSERT, ATTEMPT, ""},
     [RV_SQL_ATTEMPT_LIST] = {SELECT, ATTEMPT,
                              "WHERE task = ?1 AND (step, number) > (?3, ?4) "
@@ -139,6 +148,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
          "kind = 'late-done' AND acked_at IS NULL AND closed_at IS NULL) "
          "FROM task WHERE id > ?1 ORDER BY id LIMIT ?2"},
     [RV_SQL_SWEEP_STEPS] = {PLAIN, NULL, "DELETE FROM step WHERE task BETWEEN ?1 AND ?2"},
+    [RV_SQL_SWEEP_PAYLOADS] = {PLAIN, NULL, "DELETE FROM payload WHERE task BETWEEN ?1 AND ?2"},
     [RV_SQL_SWEEP_ATTEMPTS] = {PLAIN, NULL, "DELETE FROM attempt WHERE task BETWEEN ?1 AND ?2"},
     [RV_SQL_SWEEP_LATE] = {PLAIN, NULL, "DELETE FROM late_reply WHERE task BETWEEN ?1 AND ?2"},
     [RV_SQL_SWEEP_ALERTS] = {PLAIN, NULL, "DELETE FROM alert WHERE task BETWEEN ?1 AND ?2"},
@@ -212,7 +222,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_AGENT] = {PLAIN, NULL,
                            "SELECT 1 FROM step WHERE task = ?1 AND number = ?2 AND agent = ?3"},
     [RV_SQL_TASK_LOOK] = {PLAIN, NULL,
-                          "SELECT ifnull(undo_error, error), tags, open_steps, suspended_at "
+                          "SELECT " RV_SQL_TASK_ERROR_TEXT ", tags, open_steps, suspended_at "
                           "FROM task WHERE id = ?1"},
     [RV_SQL_INSTANCE_NEWEST] = {PLAIN, NULL,
                                 "SELECT number, enlistment, (SELECT max(alive_at) FROM instance) "

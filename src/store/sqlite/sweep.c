@@ -109,7 +109,7 @@ static enum rv_err tasks_delete(struct rv_sqlite *store, int64_t first, int64_t 
         RV_SQL_SWEEP_STEPS,    RV_SQL_SWEEP_ATTEMPTS, RV_SQL_SWEEP_LATE,
         RV_SQL_SWEEP_NOTICES,  RV_SQL_SWEEP_ALERTS,   RV_SQL_SWEEP_MESSAGES,
         RV_SQL_SWEEP_DELIVERY, RV_SQL_SWEEP_TAGS,     RV_SQL_SWEEP_ERROR_TYPES,
-        RV_SQL_SWEEP_HISTORY,  RV_SQL_SWEEP_TASK};
+        RV_SQL_SWEEP_HISTORY,  RV_SQL_SWEEP_PAYLOADS, RV_SQL_SWEEP_TASK};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         RV_TRY(rows_delete(store, parts[i], first, last, rows));
     return RV_OK;
