@@ -82,7 +82,9 @@ static bool lasts(struct world *w, const struct server *s, bool is_so, struct re
     if (from.batches < a->started.batches)
         from = a->started;
     uint64_t open = (uint64_t)w->history->open;
-    uint64_t batches = BATCHES_SLACK + open / k->scan_rows + 2 * open / k->findings_max + a->behind;
+    /* Where the store is far away an end within the time of its answer is looked at again. */
+    uint64_t looks = (database_shared(w) ? 4 : 2) * open / k->findings_max;
+    uint64_t batches = BATCHES_SLACK + open / k->scan_rows + looks + a->behind;
     batches += check_turns(w);
     int64_t ms = (int64_t)k->role_ms + 2 * (int64_t)k->scan_ms + SLACK_MS;
     return a->attended.batches - from.batches > batches && a->attended.ms - from.ms > ms;

@@ -655,6 +655,7 @@ static enum rv_err batch_open(struct rv_scheduler *s)
         forget_history(s);
     s->batch.looks_for_orphans = s->batch.looks_for_orphans && loaded;
     s->batch.deposed_at = loaded ? wants.deposed_at : 0;
+    s->batch.cut = loaded && wants.cut;
     s->batch.servers = loaded ? wants.servers : NULL;
     s->batch.servers_count = loaded ? wants.servers_count : 0;
     if (loaded)

@@ -115,6 +115,7 @@ enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *l
         load->tasks_count = to;
         bytes = load->arena->bytes_taken - before;
     }
+    load->cut = load->tasks_count < count;
     return load->names_count > 0 ? names_load(store, load) : RV_OK;
 }
 

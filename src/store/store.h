@@ -290,6 +290,7 @@ struct rv_wants {
     size_t servers_count;
     struct rv_loaded *tasks; /* for the ids in their order, then what was found beside */
     size_t tasks_count;
+    bool cut;                    /* there were more, beyond the bytes */
     struct rv_key_row *key_rows; /* for each key; `task` 0 where it is free */
     int64_t *name_ids;           /* for each name; 0: there is no such workflow */
     int64_t now;        /* what the store's clock showed then: no row was changed after it */

@@ -70,6 +70,7 @@ struct batch {
     bool renew;       /* the lease is */
     const struct rv_server *servers; /* that live, or own tasks; NULL: not asked for */
     size_t servers_count;
+    bool cut;               /* the load had no room for all that was asked for */
     bool looks_for_orphans; /* the load has asked for tasks without a live owner */
     int64_t deposed_at;     /* the owners of tasks that it takes over were alive then; 0: none */
     struct rv_sweep *sweep; /* NULL: none in this batch */

@@ -39,12 +39,13 @@ struct duty {
     void (*close)(struct rv_scheduler *s);
 };
 
-/* Each is defined as <name>_duty in <name>.c. */
+/* Each is defined as <name>_duty in <name>.c. The scan forgets what is other servers' before steps of
+ * their tasks are offered. */
 #define RV_DUTIES(DUTY)                                                                            \
+    DUTY(scan)                                                                                     \
     DUTY(takeover)                                                                                 \
     DUTY(watchers)                                                                                 \
     DUTY(steal)                                                                                    \
-    DUTY(scan)                                                                                     \
     DUTY(clock)                                                                                    \
     DUTY(place)                                                                                    \
     DUTY(alerts)                                                                                   \

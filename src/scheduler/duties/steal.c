@@ -32,6 +32,7 @@ struct hunger {
     int64_t pause_ms;              /* 0: what the newest look has found was handed out */
     struct rv_waiting_place place; /* where it goes on */
     size_t most;                   /* the newest has asked for so many */
+    bool narrow;                   /* it asks for one at a time: a batch has no room for more */
     uint64_t asked_in;             /* the newest batch that asked; 0: none did */
 };
 
@@ -92,7 +93,7 @@ static void kind_ask(struct rv_scheduler *s, struct agent_kind *kind, size_t roo
     if (hunger == NULL || !asks_now(hunger, now))
         return;
     hunger->asked_in = s->batch.turn;
-    hunger->most = room < RV_POLL_REQUESTS_MAX ? room : RV_POLL_REQUESTS_MAX;
+    hunger->most = hunger->narrow ? 1 : room < RV_POLL_REQUESTS_MAX ? room : RV_POLL_REQUESTS_MAX;
     steals[s->steals->count] = (struct rv_steal){
         .agent = rv_str_of(kind->name), .most = hunger->most, .place = &hunger->place};
     s->steals->kinds[s->steals->count++] = kind;
@@ -139,11 +140,12 @@ static void hunger_learn(struct rv_scheduler *s, const struct agent_kind *kind)
     struct hunger *hunger = kind->hunger;
     bool fed;
     rv_assert(hunger->asked_in == s->batch.turn);
-    bool all = found_of(s, kind, &fed) < hunger->most;
+    bool cut = s->batch.cut, all = found_of(s, kind, &fed) < hunger->most && !cut;
     /* What it has passed over it looks at once more, from the first step on: others had claimed it,
-     * or it had to wait then. */
-    if (all)
+     * or it had to wait then, or the load had no room for it. */
+    if (all || (cut && !hunger->narrow))
         hunger->place = (struct rv_waiting_place){.since = {0}};
+    hunger->narrow = !all && (cut || hunger->narrow);
     if (fed)
         hunger->pause_ms = 0;
     else if (hunger->pause_ms == 0 || !all)
