@@ -248,6 +248,8 @@ static void a_walk_of_which_a_piece_is_refused_goes_on_from_there(void **state)
     assert_false(e->supervisor.scan_first);
     rv_supervisor_walk_piece_again(&e->supervisor); /* there was nothing in it */
     assert_false(e->supervisor.scan_first);
+    assert_int_equal(e->supervisor.rounds, 1);
+    assert_int_equal(e->supervisor.scan_next_at, NOW + SCAN_MS); /* that walk is not made again */
 }
 
 /* What was made since it began is known: a server that begins tasks all the time ends its walk. */

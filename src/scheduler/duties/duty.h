@@ -39,8 +39,8 @@ struct duty {
     void (*close)(struct rv_scheduler *s);
 };
 
-/* Each is defined as <name>_duty in <name>.c. The scan forgets what is other servers' before steps of
- * their tasks are offered. */
+/* Each is defined as <name>_duty in <name>.c. The scan forgets what is other servers' before steps
+ * of their tasks are offered. */
 #define RV_DUTIES(DUTY)                                                                            \
     DUTY(scan)                                                                                     \
     DUTY(takeover)                                                                                 \
