@@ -10,6 +10,7 @@
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/fiber.h"
+#include "sim/world/hints.h"
 #include "sim/world/history.h"
 #include "sim/world/partition.h"
 #include "sim/world/server.h"
@@ -276,6 +277,7 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
     }
     w->committing = NULL;
     limiter_committed(w, batch, tap->decided_at);
+    hints_sent(w, tap->server->number, batch);
     storage_looked(w);
     return RV_OK;
 }

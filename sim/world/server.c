@@ -291,6 +291,19 @@ void server_delivered(struct world *w, uint32_t server, uint32_t starts,
     queue_add(s, &note->call);
 }
 
+void server_hinted(struct world *w, uint32_t server, uint32_t starts, const struct rv_str *agents,
+                   size_t count)
+{
+    struct server *s = &w->servers[server];
+    if (!s->up || s->starts != starts)
+        return;
+    struct served *note = served_new(s, NULL);
+    note->call.kind = RV_CALL_HINT;
+    note->call.u.hint.agents = agents;
+    note->call.u.hint.count = count;
+    queue_add(s, &note->call);
+}
+
 /* ---- batches ---- */
 
 static void server_end(struct server *s, const char *why, bool cleanly);

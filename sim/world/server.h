@@ -91,6 +91,9 @@ void servers_free(struct world *w);
 /* What came of a message that the process of that start had sent to a webhook. */
 void server_delivered(struct world *w, uint32_t server, uint32_t starts,
                       const struct rv_notice_result *result);
+/* The process of that start hears that steps of these agents wait at another server. */
+void server_hinted(struct world *w, uint32_t server, uint32_t starts, const struct rv_str *agents,
+                   size_t count);
 /* At the server that the exchange goes to. */
 void server_receive(struct world *w, struct exchange *x);
 void server_left(struct world *w, struct exchange *x);

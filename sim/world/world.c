@@ -9,6 +9,7 @@
 #include "sim/scenario/crossing.h"
 #include "sim/store/database.h"
 #include "sim/cast/hook.h"
+#include "sim/world/hints.h"
 #include "sim/world/net.h"
 #include "sim/cast/operator.h"
 #include "sim/cast/outbox.h"
@@ -155,6 +156,15 @@ static void shop_event(struct world *w, enum event_kind kind, uint32_t actor, ui
         outbox_turn(w);
 }
 
+/* What a server says to a webhook, or to another server. */
+static void news_event(struct world *w, enum event_kind kind, uint32_t actor, uint64_t detail)
+{
+    if (kind == EVENT_HOOK)
+        hook_turn(w, detail);
+    else
+        hint_arrives(w, actor, detail);
+}
+
 static void event_run(struct world *w, const struct rv_heap_entry *entry)
 {
     enum event_kind kind = entry->value & 0xff;
@@ -217,7 +227,8 @@ static void event_run(struct world *w, const struct rv_heap_entry *entry)
         partition_turn(w);
         return;
     case EVENT_HOOK:
-        hook_turn(w, entry->detail);
+    case EVENT_HINT:
+        news_event(w, kind, actor, entry->detail);
         return;
     case EVENT_RELAY:
     case EVENT_RELAY_TROUBLE:
@@ -348,6 +359,7 @@ void world_open(struct world *w)
     history_new(w);
     said_new(w);
     hooks_new(w);
+    hints_new(w);
     database_new(w);
     servers_new(w);
     for (uint32_t i = 0; i < w->knobs.servers; i++)
@@ -404,6 +416,7 @@ void world_free(struct world *w)
     w->over = true;
     servers_free(w);
     hooks_free(w);
+    hints_free(w);
     database_free(w);
     agents_free(w);
     shells_free(w);

@@ -49,7 +49,8 @@ enum event_kind {
     EVENT_SCRIPT,        /* the people of a scenario look at what is to be done */
     EVENT_RELAY,         /* actor: relay; detail: a strand of it wants to go on */
     EVENT_RELAY_TROUBLE, /* actor: relay; detail: what befalls it */
-    EVENT_OUTBOX         /* the application with the outbox has something to do */
+    EVENT_OUTBOX,        /* the application with the outbox has something to do */
+    EVENT_HINT           /* actor: server: it is told that steps wait at another one */
 };
 
 enum stream {
@@ -68,7 +69,8 @@ enum stream {
     STREAM_RELAY,
     STREAM_HEAVY = STREAM_RELAY + SIM_RELAYS_MAX,
     STREAM_STORE_LATE,
-    STREAM_COUNT = STREAM_STORE_LATE + SIM_SERVERS_MAX - SIM_SERVERS_FIRST
+    STREAM_HINT = STREAM_STORE_LATE + SIM_SERVERS_MAX - SIM_SERVERS_FIRST,
+    STREAM_COUNT
 };
 
 /* Of the store as the server of that number has it. */
@@ -84,6 +86,7 @@ struct server;
 struct agent;
 struct shell;
 struct partitions;
+struct hints;
 struct rewind;
 struct client;
 struct operator_;
@@ -150,6 +153,7 @@ struct world {
     struct said *said;
     struct workload *workload;
     struct hooks *hooks;
+    struct hints *hints;
     struct outbox *outbox; /* NULL: there is none; so are the relays */
     struct relays *relays;
     struct faults *faults;

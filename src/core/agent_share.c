@@ -19,9 +19,9 @@ void rv_agent_shares_write(struct rv_buf *buf, const struct rv_agent_shares *sha
 {
     rv_buf_printf(buf,
                   "{\"version\":%lld,\"limitAt\":%lld,\"concurrent\":%u,\"perSecond\":%u,"
-                  "\"since\":%lld,\"parts\":[",
+                  "\"since\":%lld,\"turn\":%u,\"parts\":[",
                   (long long)shares->version, (long long)shares->limit_at, shares->concurrent,
-                  shares->per_second, (long long)shares->since);
+                  shares->per_second, (long long)shares->since, shares->turn);
     for (size_t i = 0; i < shares->parts_count; i++) {
         const struct rv_agent_part *part = &shares->parts[i];
         rv_buf_printf(buf, "%s{\"server\":%u,\"concurrent\":%u,\"perSecond\":%u}", i > 0 ? "," : "",
@@ -67,6 +67,7 @@ enum rv_err rv_agent_shares_read(struct rv_arena *arena, const struct rv_record 
     if (!number_read(&value, "version", INT64_MAX, &read.version) ||
         !number_read(&value, "limitAt", INT64_MAX, &read.limit_at) ||
         !number_read(&value, "since", INT64_MAX, &read.since) ||
+        !small_read(&value, "turn", UINT32_MAX, &read.turn) ||
         !small_read(&value, "concurrent", RV_AGENT_CONCURRENT_MAX, &read.concurrent) ||
         !small_read(&value, "perSecond", RV_BUCKET_RATE_MAX, &read.per_second) || parts == NULL ||
         parts->type != RV_JSON_ARRAY || parts->len > RV_SERVERS_MAX)
@@ -83,9 +84,11 @@ enum rv_err rv_agent_shares_read(struct rv_arena *arena, const struct rv_record 
 
 void rv_agent_use_write(struct rv_buf *buf, const struct rv_agent_use *use)
 {
-    rv_buf_printf(buf, "{\"version\":%lld,\"limitAt\":%lld,\"open\":%u,\"older\":%u,\"wanted\":%u}",
+    rv_buf_printf(buf,
+                  "{\"version\":%lld,\"limitAt\":%lld,\"open\":%u,\"older\":%u,\"wanted\":%u,"
+                  "\"waiting\":%u,\"idle\":%u}",
                   (long long)use->version, (long long)use->limit_at, use->open, use->older,
-                  use->wanted);
+                  use->wanted, use->waiting, use->idle);
 }
 
 /* "3/payment" */
@@ -100,6 +103,13 @@ static bool use_key_read(struct rv_str key, uint8_t *ret_server, struct rv_str *
     *ret_server = (uint8_t)server;
     *ret_agent = (struct rv_str){key.at + at + 1, key.len - at - 1};
     return true;
+}
+
+bool rv_agent_use_is_of(const struct rv_record *record, struct rv_str agent)
+{
+    uint8_t server;
+    struct rv_str its;
+    return use_key_read(record->key, &server, &its) && rv_str_eq(its, agent);
 }
 
 enum rv_err rv_agent_use_read(struct rv_arena *arena, const struct rv_record *record,
@@ -117,7 +127,9 @@ enum rv_err rv_agent_use_read(struct rv_arena *arena, const struct rv_record *re
         !number_read(&value, "limitAt", INT64_MAX, &read.limit_at) ||
         !small_read(&value, "open", UINT32_MAX, &read.open) ||
         !small_read(&value, "older", UINT32_MAX, &read.older) ||
-        !small_read(&value, "wanted", UINT32_MAX, &read.wanted))
+        !small_read(&value, "wanted", UINT32_MAX, &read.wanted) ||
+        !small_read(&value, "waiting", UINT32_MAX, &read.waiting) ||
+        !small_read(&value, "idle", UINT32_MAX, &read.idle))
         return RV_ERR_INVALID;
     *ret_use = read;
     return RV_OK;
@@ -129,6 +141,7 @@ enum rv_err rv_agent_use_read(struct rv_arena *arena, const struct rv_record *re
 struct divided {
     struct rv_agent_part part;
     const struct rv_agent_use *use; /* NULL: it has reported nothing yet */
+    uint64_t wants;                 /* steps that it could hand out, its own and those of others */
     uint64_t target;
 };
 
@@ -194,14 +207,28 @@ static void targets_set(struct divided *all, size_t count, uint64_t whole, uint6
         all[i].target += even + ((i + turn) % count < rest);
 }
 
+/* Steps may wait at servers at which nobody polls: they are handed out where polls are idle, which
+ * needs a share there. */
+static void wants_set(struct divided *all, size_t count)
+{
+    uint64_t waiting = 0;
+    for (size_t i = 0; i < count; i++)
+        waiting += all[i].use != NULL ? all[i].use->waiting : 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct rv_agent_use *use = all[i].use;
+        if (use != NULL)
+            all[i].wants = use->wanted + (use->idle < waiting ? use->idle : waiting);
+    }
+}
+
 static uint64_t asks_open(const struct divided *one)
 {
-    return one->use != NULL ? (uint64_t)one->use->open + one->use->wanted : 0;
+    return one->use != NULL ? one->use->open + one->wants : 0;
 }
 
 static uint64_t asks_begin(const struct divided *one)
 {
-    return one->use != NULL ? one->use->wanted : 0;
+    return one->wants;
 }
 
 static uint64_t held_of(const struct divided *one)
@@ -215,8 +242,7 @@ static bool is_unfair(const struct divided *all, size_t count, bool open)
 {
     for (size_t i = 0; i < count; i++) {
         uint32_t has = open ? all[i].part.concurrent : all[i].part.per_second;
-        bool waits = all[i].use != NULL && all[i].use->wanted > 0;
-        if (waits && all[i].target > has)
+        if (all[i].wants > 0 && all[i].target > has)
             return true;
     }
     return false;
@@ -238,7 +264,7 @@ static bool part_move(uint32_t *has, uint64_t target, bool takes, uint64_t *left
 }
 
 static bool open_divide(const struct rv_agent_shares *shares, struct divided *all, size_t count,
-                        bool known)
+                        bool known, bool *ret_gives)
 {
     uint64_t older = 0, held = 0, given = 0;
     bool changed = false;
@@ -250,16 +276,17 @@ static bool open_divide(const struct rv_agent_shares *shares, struct divided *al
         given += all[i].part.concurrent;
     }
     uint64_t whole = shares->concurrent > older ? shares->concurrent - older : 0;
-    targets_set(all, count, whole, (uint64_t)shares->version, asks_open);
-    uint64_t left = known && held < whole ? whole - held : 0;
+    targets_set(all, count, whole, shares->turn, asks_open);
+    uint64_t spare = known && held < whole ? whole - held : 0, left = spare;
     bool takes = given > whole || is_unfair(all, count, true);
     for (size_t i = 0; i < count; i++)
         changed |= part_move(&all[i].part.concurrent, all[i].target, takes, &left);
+    *ret_gives = *ret_gives || left < spare;
     return changed;
 }
 
 static bool rate_divide(const struct rv_agent_shares *shares, struct divided *all, size_t count,
-                        bool known)
+                        bool known, bool *ret_gives)
 {
     uint64_t given = 0;
     bool changed = false;
@@ -267,11 +294,13 @@ static bool rate_divide(const struct rv_agent_shares *shares, struct divided *al
         return false;
     for (size_t i = 0; i < count; i++)
         given += all[i].part.per_second;
-    targets_set(all, count, shares->per_second, (uint64_t)shares->version, asks_begin);
-    uint64_t left = known && given < shares->per_second ? shares->per_second - given : 0;
+    targets_set(all, count, shares->per_second, shares->turn, asks_begin);
+    uint64_t spare = known && given < shares->per_second ? shares->per_second - given : 0;
+    uint64_t left = spare;
     bool takes = given > shares->per_second || is_unfair(all, count, false);
     for (size_t i = 0; i < count; i++)
         changed |= part_move(&all[i].part.per_second, all[i].target, takes, &left);
+    *ret_gives = *ret_gives || left < spare;
     return changed;
 }
 
@@ -324,9 +353,11 @@ enum rv_err rv_agent_shares_divide(struct rv_arena *arena, const struct rv_agent
         shares->since = division->now;
         changed = true;
     }
-    bool known = follow && !changed;
-    changed |= open_divide(shares, all, count, known);
-    changed |= rate_divide(shares, all, count, known);
+    bool known = follow && !changed, gives = false;
+    wants_set(all, count);
+    changed |= open_divide(shares, all, count, known, &gives);
+    changed |= rate_divide(shares, all, count, known, &gives);
+    shares->turn = (shares->turn + gives) % RV_SERVERS_MAX;
     for (size_t i = 0; i < count; i++)
         parts[i] = all[i].part;
     shares->parts = parts;

@@ -35,6 +35,8 @@ struct rv_agent_shares {
     uint32_t per_second;
     /* Attempts that began later are counted by the server that handed them out. 0: not yet. */
     int64_t since;
+    uint32_t turn; /* whose share is the larger one, where they cannot be equal: the next one's each
+                      time when something is given */
     struct rv_agent_part *parts; /* by ascending number */
     size_t parts_count;
 };
@@ -47,6 +49,8 @@ struct rv_agent_use {
     uint32_t open;    /* attempts that it has handed out, and that may be open */
     uint32_t older;   /* others of its tasks, that began by `since` of those shares */
     uint32_t wanted;  /* steps that it could hand out if it had a larger share */
+    uint32_t waiting; /* others that are ready there, and for which nobody polls there */
+    uint32_t idle;    /* steps that its polls could take beside those that are wanted */
 };
 
 /* JSON, for the records' values; INVALID: it is none. MEMORY. */
@@ -54,6 +58,8 @@ void rv_agent_shares_write(struct rv_buf *buf, const struct rv_agent_shares *sha
 RV_CHECK enum rv_err rv_agent_shares_read(struct rv_arena *arena, const struct rv_record *record,
                                           struct rv_agent_shares *ret_shares);
 void rv_agent_use_write(struct rv_buf *buf, const struct rv_agent_use *use);
+/* Whether it is about this agent. */
+bool rv_agent_use_is_of(const struct rv_record *record, struct rv_str agent);
 RV_CHECK enum rv_err rv_agent_use_read(struct rv_arena *arena, const struct rv_record *record,
                                        struct rv_agent_use *ret_use, struct rv_str *ret_agent);
 

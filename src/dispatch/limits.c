@@ -108,8 +108,10 @@ size_t limit_room(const struct agent_kind *kind, int64_t now)
     if (limit->paused)
         return 0;
     if (limit->concurrent != 0) {
-        uint32_t out = kind->held_count + limit->given;
-        room = limit->concurrent > out ? limit->concurrent - out : 1;
+        uint32_t most = most_open(kind), out = counted(kind);
+        if (share_holds(kind, limit->concurrent, limit->share.of_concurrent) || most == 0)
+            return 0;
+        room = most > out ? most - out : 1;
     }
     struct rv_bucket bucket = limit->bucket;
     while (limit->bucket.per_second != 0 && tokens < RV_HEAP_LEAST_MAX &&

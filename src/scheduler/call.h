@@ -525,6 +525,12 @@ struct rv_call_gone {
     uint64_t serial; /* of the call whose caller has left */
 };
 
+/* Agents of which steps wait at another server: rv_batch.ready of one that it has written. */
+struct rv_call_hint {
+    const struct rv_str *agents;
+    size_t count;
+};
+
 /* What that answer carried: the poll may have been answered again since, with other attempts. */
 struct rv_call_unsent {
     struct rv_handed_out {
@@ -598,6 +604,7 @@ struct rv_call {
         struct rv_call_outcomes outcomes;
         struct rv_call_backup backup;
         struct rv_call_gone gone;
+        struct rv_call_hint hint;
         struct rv_call_unsent unsent;
     } u;
 };

@@ -509,6 +509,8 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.deposed_at = 0;
     s->batch.held.value = 0;
     s->batch.sweep = NULL;
+    s->batch.ready = NULL;
+    s->batch.ready_count = 0;
     s->batch.refused = s->batch.taskless = RV_OK;
     s->batch.large_begun = false;
     s->batch.large_us = 0;

@@ -22,8 +22,8 @@
  * A row in which one value is lost, or is none that it can have (somebody edited the file, a bit
  * has flipped) is no error: a task or step comes as `unreadable`, with 0 for that value, any other
  * row with an enum outside of its table. Only its id is to be relied on. An unreadable task that is
- * written keeps every column but revision, process_state, ended_at and error, so that it can be
- * mended by hand; an unreadable step is never written. */
+ * written keeps every column but revision, process_state, ended_at, locked_by and the errors, so
+ * that it can be mended by hand; an unreadable step is never written. */
 
 /* All that one batch changes in one task. Guarded: the task row must have `revision_before` (0: it
  * must not exist), `key` must be free, `epoch` (0: none) must be that of the supervisor's role;
@@ -173,7 +173,11 @@ struct rv_batch {
     struct rv_delivery_change *deliveries;
     size_t deliveries_count;
     struct rv_sweep *sweep; /* NULL: none */
-    bool renew;             /* the instance's lease begins anew, or ends now with `resign` */
+    /* Agents of which steps wait here from now on, and none did before. The other servers are told
+     * when all is written, perhaps late, perhaps never; a store of one server tells nobody. */
+    const struct rv_str *ready;
+    size_t ready_count;
+    bool renew; /* the instance's lease begins anew, or ends now with `resign` */
     bool resign;
     int64_t number; /* written into the instance's row; counts up by one per instance */
 };

@@ -185,6 +185,7 @@ static bool query_ask(struct rv_call *call, struct rv_task_id task)
     case RV_CALL_SELECT:
     case RV_CALL_BULK:
     case RV_CALL_GONE:
+    case RV_CALL_HINT:
     case RV_CALL_UNSENT:
         return false;
     }

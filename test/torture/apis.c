@@ -167,6 +167,11 @@ static void says_raise(struct torture *t, const struct rv_call_raise *raise)
     says_str(t, "message", raise->message);
 }
 
+static void says_show(struct torture *t, const struct rv_call_show *show)
+{
+    torture_says(t, " %lld wait=%lld", (long long)show->task.value, (long long)show->wait_ms);
+}
+
 static void says_call(struct torture *t, const struct rv_call *call)
 {
     switch (call->kind) {
@@ -204,8 +209,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
         says_limit(t, &call->u.limit.row);
         return;
     case RV_CALL_SHOW:
-        torture_says(t, " %lld wait=%lld", (long long)call->u.show.task.value,
-                     (long long)call->u.show.wait_ms);
+        says_show(t, &call->u.show);
         return;
     case RV_CALL_STEPS:
     case RV_CALL_ATTEMPTS:
@@ -236,6 +240,7 @@ static void says_call(struct torture *t, const struct rv_call *call)
     case RV_CALL_BACKUP:
     case RV_CALL_DELIVERED:
     case RV_CALL_GONE:
+    case RV_CALL_HINT:
     case RV_CALL_UNSENT:
         return;
     }

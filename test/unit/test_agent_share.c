@@ -133,6 +133,79 @@ static void what_is_taken_back_is_given_when_that_is_known(void **state)
     assert_int_equal(part_of(&shares, 2), 3);
 }
 
+/* The steps wait at server 1, and the polls at server 2. */
+static void a_share_goes_where_the_polls_are(void **state)
+{
+    (void)state;
+    static const uint8_t servers[] = {1, 2};
+    struct rv_agent_limit limit = {.concurrent = 1, .at = NOW};
+    struct rv_agent_part parts[] = {{1, 1, 0}, {2, 0, 0}};
+    struct rv_agent_shares shares = {.version = 7,
+                                     .limit_at = NOW,
+                                     .concurrent = 1,
+                                     .since = NOW,
+                                     .parts = parts,
+                                     .parts_count = 2};
+    struct rv_agent_use uses[2];
+    struct rv_agent_division d = {.limit = &limit,
+                                  .uses = uses,
+                                  .uses_count = 2,
+                                  .servers = servers,
+                                  .servers_count = 2,
+                                  .adopted = true,
+                                  .now = NOW};
+    uses[0] = use_of(&shares, 1, 0, 0);
+    uses[1] = use_of(&shares, 2, 0, 0);
+    uses[1].idle = 1;
+    assert_false(divide(&shares, &d)); /* nothing waits anywhere */
+    for (int round = 0; round < 2; round++) {
+        uses[0] = use_of(&shares, 1, 0, 0);
+        uses[0].waiting = 1;
+        uses[1] = use_of(&shares, 2, 0, 0);
+        uses[1].idle = 1;
+        assert_true(divide(&shares, &d));
+    }
+    assert_int_equal(part_of(&shares, 1), 0);
+    assert_int_equal(part_of(&shares, 2), 1);
+}
+
+/* Each has a backlog and polls, and there is less to give than there are servers. */
+static void every_server_has_its_turn(void **state)
+{
+    (void)state;
+    static const uint8_t servers[] = {1, 2, 3, 4};
+    for (size_t count = 2; count <= 4; count++) {
+        for (uint32_t most = 1; most < count; most++) {
+            struct rv_agent_limit limit = {.concurrent = most, .at = NOW};
+            struct rv_agent_shares shares = {.version = 0};
+            struct rv_agent_part kept[4];
+            struct rv_agent_use uses[4];
+            uint32_t open[4] = {0}, begun[4] = {0};
+            for (int round = 0; round < 400; round++) {
+                for (size_t i = 0; i < count; i++) {
+                    open[i] -= open[i] > 0;
+                    for (; open[i] < part_of(&shares, servers[i]); open[i]++)
+                        begun[i]++;
+                    uses[i] = use_of(&shares, servers[i], open[i], 5);
+                }
+                struct rv_agent_division d = {.limit = &limit,
+                                              .uses = uses,
+                                              .uses_count = count,
+                                              .servers = servers,
+                                              .servers_count = count,
+                                              .adopted = true,
+                                              .now = NOW + round};
+                (void)divide(&shares, &d);
+                memcpy(kept, shares.parts, shares.parts_count * sizeof kept[0]);
+                shares.parts = kept;
+                rv_arena_reset(&arena);
+            }
+            for (size_t i = 0; i < count; i++)
+                assert_in_range(begun[i], 40, 400);
+        }
+    }
+}
+
 /* A world of servers that hand out, report late, die and start: what is open in all, of those that
  * live and of those that are gone, never exceeds the limit when something is begun. */
 struct server {
@@ -250,10 +323,17 @@ static void records_come_back_as_they_were_written(void **state)
                                      .concurrent = 4,
                                      .per_second = 8,
                                      .since = NOW + 1,
+                                     .turn = 9,
                                      .parts = parts,
                                      .parts_count = 2};
-    struct rv_agent_use use = {
-        .server = 12, .version = 3, .limit_at = NOW, .open = 1, .older = 2, .wanted = 3};
+    struct rv_agent_use use = {.server = 12,
+                               .version = 3,
+                               .limit_at = NOW,
+                               .open = 1,
+                               .older = 2,
+                               .wanted = 3,
+                               .waiting = 4,
+                               .idle = 5};
     struct rv_agent_shares read;
     struct rv_agent_use use_read;
     struct rv_str agent;
@@ -264,6 +344,7 @@ static void records_come_back_as_they_were_written(void **state)
     assert_int_equal(rv_agent_shares_read(&arena, &record, &read), RV_OK);
     assert_int_equal(read.version, 3);
     assert_int_equal(read.since, NOW + 1);
+    assert_int_equal(read.turn, 9);
     assert_int_equal(read.parts_count, 2);
     assert_int_equal(read.parts[1].server, 250);
     assert_int_equal(read.parts[0].concurrent, 4);
@@ -276,6 +357,10 @@ static void records_come_back_as_they_were_written(void **state)
     assert_true(rv_str_is(agent, "a/b"));
     assert_int_equal(use_read.server, 12);
     assert_int_equal(use_read.older, 2);
+    assert_int_equal(use_read.waiting, 4);
+    assert_int_equal(use_read.idle, 5);
+    assert_true(rv_agent_use_is_of(&record, RV_STR("a/b")));
+    assert_false(rv_agent_use_is_of(&record, RV_STR("b")));
     static const char *const keys[] = {"", "12", "12/", "x/a", "256/a", "/a"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
         record.key = rv_str_of(keys[i]);
@@ -293,6 +378,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SHARE(nothing_is_given_before_all_have_reported),
         SHARE(what_is_taken_back_is_given_when_that_is_known),
+        SHARE(a_share_goes_where_the_polls_are),
+        SHARE(every_server_has_its_turn),
         SHARE(what_all_hold_never_exceeds_the_limit),
         SHARE(records_come_back_as_they_were_written),
     };

@@ -260,6 +260,7 @@ static enum rv_err task_put(struct commit *commit, struct node *node, const stru
     if (task->unreadable && node != NULL) {
         kept = *node->row;
         kept.revision = task->revision;
+        kept.locked_by = task->locked_by;
         kept.state = task->state;
         kept.ended_at = task->ended_at;
         kept.error = task->error;

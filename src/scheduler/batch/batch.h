@@ -74,22 +74,24 @@ struct batch {
     bool looks_for_orphans; /* the load has asked for tasks without a live owner */
     int64_t deposed_at;     /* the owners of tasks that it takes over were alive then; 0: none */
     struct rv_sweep *sweep; /* NULL: none in this batch */
-    bool swept;             /* its transaction was committed */
-    bool wrote;             /* a transaction of it was committed */
-    bool lost;              /* its commit had an unknown outcome, and the store has nothing of it */
-    bool histories;         /* it adds to the histories of tasks, likely */
-    bool forgot;            /* the store has lost what batches before it have written */
-    enum rv_err refused;    /* OK, or with what the store has refused a piece of it for now */
-    enum rv_err taskless;   /* OK, or why publishes, acks, raises and records were not written */
-    int64_t begun_us;       /* 0: nothing is measured */
-    unsigned read_tries;    /* reads that were found to be large */
-    bool large_begun;       /* an item of a large call was decided, */
-    int64_t large_us;       /* for the first time then */
-    size_t large_bytes;     /* of such items */
-    size_t handed_bytes;    /* inputs of the requests handed out */
-    size_t ends;            /* of attempts, begun by what agents tell */
-    enum share share;       /* of the part that is under way */
-    size_t share_from;      /* bytes of the arena as it began, or went on */
+    struct rv_str *ready;   /* of rv_batch */
+    size_t ready_count;
+    bool swept;           /* its transaction was committed */
+    bool wrote;           /* a transaction of it was committed */
+    bool lost;            /* its commit had an unknown outcome, and the store has nothing of it */
+    bool histories;       /* it adds to the histories of tasks, likely */
+    bool forgot;          /* the store has lost what batches before it have written */
+    enum rv_err refused;  /* OK, or with what the store has refused a piece of it for now */
+    enum rv_err taskless; /* OK, or why publishes, acks, raises and records were not written */
+    int64_t begun_us;     /* 0: nothing is measured */
+    unsigned read_tries;  /* reads that were found to be large */
+    bool large_begun;     /* an item of a large call was decided, */
+    int64_t large_us;     /* for the first time then */
+    size_t large_bytes;   /* of such items */
+    size_t handed_bytes;  /* inputs of the requests handed out */
+    size_t ends;          /* of attempts, begun by what agents tell */
+    enum share share;     /* of the part that is under way */
+    size_t share_from;    /* bytes of the arena as it began, or went on */
     size_t shares[SHARE_COUNT]; /* bytes of the arena so far, without those of that part since */
 };
 

@@ -197,6 +197,8 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.deliveries = s->batch.deliveries;
         batch.deliveries_count = s->batch.deliveries_count;
         batch.sweep = s->batch.sweep;
+        batch.ready = s->batch.ready;
+        batch.ready_count = s->batch.ready_count;
         batch.renew = s->batch.renew;
         batch.resign = s->draining;
     }

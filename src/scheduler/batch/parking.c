@@ -351,3 +351,13 @@ void parking_waiters_tell(struct rv_scheduler *s, struct work *work)
         p->ops->tell(s, p, work);
     }
 }
+
+void parking_waiters_end(struct rv_scheduler *s, struct rv_task_id task)
+{
+    struct pending_list *list = waiters_of(s, task);
+    struct pending *next;
+    for (struct pending *p = list ? list->first : NULL; p != NULL; p = next) {
+        next = p->next; /* the last one takes the list with it */
+        parked_end(s, p);
+    }
+}

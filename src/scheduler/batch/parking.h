@@ -47,6 +47,8 @@ void parking_finish_all(struct rv_scheduler *s);
 void parking_refuse_all(struct rv_scheduler *s, enum rv_err err, struct rv_str message);
 /* The task has changed: answers those who wait for that. */
 void parking_waiters_tell(struct rv_scheduler *s, struct work *work);
+/* There is no such task any more: those who wait for it are answered with what there is. */
+void parking_waiters_end(struct rv_scheduler *s, struct rv_task_id task);
 /* For the calls' `tell`: a copy of the task becomes the answer, which leaves if it is due. */
 void pending_waiter_answer(struct rv_scheduler *s, struct pending *p, const struct rv_task *task,
                            bool due, const struct rv_task **ret_task);

@@ -95,17 +95,25 @@ static uint32_t older_of(const struct agent_kind *kind)
     return count;
 }
 
-static uint32_t wanted_of(const struct rv_scheduler *s, struct agent_kind *kind)
+/* More than the limit is as good as the limit: a backlog that grows is no news. */
+static void wanted_set(const struct rv_scheduler *s, struct agent_kind *kind,
+                       struct rv_agent_use *use)
 {
     kind_sweep(kind);
     size_t room = routing_room(kind, s->batch.turn), ready = kind->ready.count;
-    return (uint32_t)(ready < room ? ready : room);
+    size_t wanted = ready < room ? ready : room, most = kind->limit.concurrent;
+    if (most < kind->limit.per_second)
+        most = kind->limit.per_second;
+    use->wanted = (uint32_t)wanted;
+    use->waiting = (uint32_t)(ready - wanted < most ? ready - wanted : most);
+    use->idle = (uint32_t)(room - wanted < most ? room - wanted : most);
 }
 
 static bool use_is(const struct rv_agent_use *a, const struct rv_agent_use *b)
 {
     return a->version == b->version && a->limit_at == b->limit_at && a->open == b->open &&
-           a->older == b->older && a->wanted == b->wanted;
+           a->older == b->older && a->wanted == b->wanted && a->waiting == b->waiting &&
+           a->idle == b->idle;
 }
 
 static enum rv_err use_report(struct rv_scheduler *s, struct agent_kind *kind)
@@ -115,8 +123,8 @@ static enum rv_err use_report(struct rv_scheduler *s, struct agent_kind *kind)
                                .version = kind->limit.share.version,
                                .limit_at = kind->limit.at,
                                .open = kind->ours_count,
-                               .older = older_of(kind),
-                               .wanted = wanted_of(s, kind)};
+                               .older = older_of(kind)};
+    wanted_set(s, kind, &use);
     if (kind->limit.reported.server == use.server && use_is(&kind->limit.reported, &use))
         return RV_OK;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
@@ -218,16 +226,18 @@ static enum rv_err shares_put(struct rv_scheduler *s, struct rv_str agent,
 static enum rv_err uses_of(struct rv_scheduler *s, const struct records_read *all,
                            struct rv_str agent, struct rv_agent_division *division)
 {
-    struct rv_agent_use *uses = RV_NEW_ARRAY(s->batch.arena, struct rv_agent_use, all->count + 1);
+    struct rv_agent_use *uses = RV_NEW_ARRAY(s->batch.arena, struct rv_agent_use, RV_SERVERS_MAX);
     if (uses == NULL)
         return RV_ERR_MEMORY;
-    for (size_t i = 0; i < all->count; i++) {
+    for (size_t i = 0; i < all->count && division->uses_count < RV_SERVERS_MAX; i++) {
         struct rv_str its;
+        if (!rv_agent_use_is_of(&all->rows[i], agent))
+            continue;
         enum rv_err err = rv_agent_use_read(s->batch.arena, &all->rows[i],
                                             &uses[division->uses_count], &its);
         if (err == RV_ERR_MEMORY)
             return err;
-        division->uses_count += err == RV_OK && rv_str_eq(its, agent);
+        division->uses_count += err == RV_OK;
     }
     division->uses = uses;
     return RV_OK;

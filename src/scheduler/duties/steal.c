@@ -1,7 +1,10 @@
 /* A server is hungry while polls with room wait at it and none of its own steps is ready for them.
  * Where others write, too, steps may wait at a server at which nobody polls. A hungry server asks
  * the store for them, in the order of the line, at first often, then once in a second; what it
- * hands out it owns from then on. What it finds and cannot hand out it forgets. */
+ * hands out it owns from then on. What it finds and cannot hand out it forgets.
+ *
+ * So that it need not wait for its next look, the server at which steps of an agent begin to wait
+ * tells the others, once. A hint that is lost costs them their pause, a second at most. */
 #include "scheduler/duties/steal.h"
 
 #include "base/assert.h"
@@ -12,6 +15,8 @@
 #include "dispatch/kind.h"
 #include "dispatch/limits.h"
 #include "dispatch/routing.h"
+#include "scheduler/batch/answers.h"
+#include "scheduler/batch/call_ops.h"
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/state.h"
@@ -25,6 +30,8 @@
 enum { PAUSE_MS_MIN = 50, PAUSE_MS_MAX = RV_SECOND_MS };
 /* Agents for which one batch asks. */
 enum { STEALS_MAX = 16 };
+/* Agents of which one batch tells the others. */
+enum { READY_MAX = 16 };
 
 /* How a server looks for steps of one agent. */
 struct hunger {
@@ -34,13 +41,16 @@ struct hunger {
     size_t most;                   /* the newest has asked for so many */
     bool narrow;                   /* it asks for one at a time: a batch has no room for more */
     uint64_t asked_in;             /* the newest batch that asked; 0: none did */
+    bool hinted; /* steps have begun to wait elsewhere since that look was asked */
+    bool told;   /* the other servers: that steps of it wait here */
 };
 
-/* The agents for which this batch asks. */
+/* The agents for which this batch asks, and of which it tells the others. */
 struct steals {
     struct agent_kind *kinds[STEALS_MAX]; /* borrowed */
     size_t count;
     int64_t next_at;
+    struct agent_kind *told[READY_MAX]; /* borrowed */
 };
 
 static enum rv_err steal_open(struct rv_scheduler *s)
@@ -81,10 +91,10 @@ static struct hunger *hunger_of(struct agent_kind *kind)
 
 static bool asks_now(const struct hunger *hunger, int64_t now)
 {
-    return now >= hunger->look_at;
+    return hunger->hinted || now >= hunger->look_at;
 }
 
-/* What a batch may hand out at most is taken from others at most. */
+/* What a batch may hand out at most, as the limit is, is taken from others at most. */
 static void kind_ask(struct rv_scheduler *s, struct agent_kind *kind, size_t room,
                      struct rv_steal *steals)
 {
@@ -92,7 +102,10 @@ static void kind_ask(struct rv_scheduler *s, struct agent_kind *kind, size_t roo
     int64_t now = s->batch.expected_now;
     if (hunger == NULL || !asks_now(hunger, now))
         return;
+    size_t lets = limit_room(kind, now);
+    room = kind_is_limited(kind) && lets < room ? lets : room;
     hunger->asked_in = s->batch.turn;
+    hunger->hinted = false;
     hunger->most = hunger->narrow ? 1 : room < RV_POLL_REQUESTS_MAX ? room : RV_POLL_REQUESTS_MAX;
     steals[s->steals->count] = (struct rv_steal){
         .agent = rv_str_of(kind->name), .most = hunger->most, .place = &hunger->place};
@@ -169,6 +182,37 @@ static enum rv_err steal_plan(struct rv_scheduler *s)
     return RV_OK;
 }
 
+/* Steps that nobody has taken here: the others are told with what is written. */
+static enum rv_err steal_tell(struct rv_scheduler *s)
+{
+    if (!s->enlistment.shared)
+        return RV_OK;
+    struct rv_str *ready = rv_arena_take(s->batch.arena, READY_MAX * sizeof *ready);
+    if (ready == NULL)
+        return RV_ERR_MEMORY;
+    s->batch.ready = ready;
+    for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
+        struct hunger *hunger = kind->ready.count > 0 ? hunger_of(kind) : kind->hunger;
+        if (hunger == NULL || s->batch.ready_count == READY_MAX)
+            continue;
+        kind_sweep(kind);
+        if (kind->ready.count == 0) {
+            hunger->told = false;
+        } else if (!hunger->told) {
+            s->steals->told[s->batch.ready_count] = kind;
+            ready[s->batch.ready_count++] = rv_str_of(kind->name);
+        }
+    }
+    return RV_OK;
+}
+
+/* Hints alone are nothing to write: they go with the next batch that writes. */
+static void steal_told(struct rv_scheduler *s)
+{
+    for (size_t i = 0; s->batch.wrote && i < s->batch.ready_count; i++)
+        s->steals->told[i]->hunger->told = true;
+}
+
 static void steal_learn(struct rv_scheduler *s)
 {
     for (size_t i = 0; i < s->steals->count; i++)
@@ -189,12 +233,14 @@ static void steal_act(struct rv_scheduler *s)
 {
     int64_t next_at = INT64_MAX;
     steal_learn(s);
+    steal_told(s);
     if (!s->enlistment.shared || s->draining)
         return;
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
         if (kind->parked.first == NULL || kind_hungers(s, kind, s->batch.now) == 0)
             continue;
-        int64_t at = kind->hunger != NULL ? kind->hunger->look_at : 0;
+        const struct hunger *hunger = kind->hunger;
+        int64_t at = hunger != NULL && !hunger->hinted ? hunger->look_at : 0;
         next_at = at < next_at ? at : next_at;
     }
     s->steals->next_at = next_at;
@@ -205,8 +251,23 @@ static int64_t steal_next_at(const struct rv_scheduler *s)
     return s->steals->next_at;
 }
 
+/* It looks with the next batch, which begins at once. */
+static enum rv_err hint_decide(struct rv_scheduler *s, struct pending *p)
+{
+    const struct rv_call_hint *hint = &p->call->u.hint;
+    for (size_t i = 0; i < hint->count; i++) {
+        struct agent_kind *kind = agents_kind_find(&s->agents, hint->agents[i]);
+        if (kind != NULL && kind->hunger != NULL)
+            kind->hunger->hinted = true;
+    }
+    return RV_OK;
+}
+
+const struct call_ops hint_ops = {.decide = hint_decide, .act = answers_finish_act};
+
 const struct duty steal_duty = {.open = steal_open,
                                 .plan = steal_plan,
+                                .last = steal_tell,
                                 .act = steal_act,
                                 .fail = steal_fail,
                                 .next_at = steal_next_at,

@@ -23,7 +23,7 @@ void takeover_name(struct rv_scheduler *s, struct rv_wants *wants)
     s->batch.looks_for_orphans = looks;
 }
 
-/* They are looked at once in a scan interval, and again at once where there are some. */
+/* They are looked at once in a scan interval, and again at once where there were some. */
 static enum rv_err takeover_plan(struct rv_scheduler *s)
 {
     int64_t taken = 0;
@@ -43,10 +43,18 @@ static enum rv_err takeover_plan(struct rv_scheduler *s)
     }
     if (taken > 0)
         log_event_number(s, RV_LOG_INFO, "takeover", "tasks", taken);
-    if (s->batch.looks_for_orphans)
-        s->takeover_at = taken > 0 ? s->batch.now
-                                   : rv_time_add(s->batch.now, s->options.scan_interval_ms);
     return RV_OK;
+}
+
+/* What could not be written, of whatever kind, may be refused again. */
+static void takeover_act(struct rv_scheduler *s)
+{
+    bool some = false;
+    for (const struct work *w = s->batch.works; w != NULL; w = w->next)
+        some = some || (w->orphan && w->changed && !w->dropped);
+    if (s->batch.looks_for_orphans)
+        s->takeover_at = some ? s->batch.now
+                              : rv_time_add(s->batch.now, s->options.scan_interval_ms);
 }
 
 /* What was taken over was not written. */
@@ -61,6 +69,7 @@ static int64_t takeover_next_at(const struct rv_scheduler *s)
 }
 
 const struct duty takeover_duty = {.plan = takeover_plan,
+                                   .act = takeover_act,
                                    .fail = takeover_again,
                                    .forget = takeover_again,
                                    .next_at = takeover_next_at};

@@ -1,11 +1,13 @@
 /* Calls that wait for a task: a submission or a look until its end, a stream for its next message.
  * Where others write, too, any of them may commit what is waited for: this server looks at these
- * tasks four times a second, little of each, and loads those that have changed. */
+ * tasks four times a second, little of each, and loads those that have changed. Retention may have
+ * removed one before its end was seen here: then there is nothing to wait for. */
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/load.h"
+#include "scheduler/batch/parking.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/work.h"
 #include "scheduler/duties/duty.h"
@@ -17,7 +19,9 @@ enum { LOOK_MS = 250, LOOKS_MAX = 10000 };
 struct watchers {
     struct rv_map seen; /* task that is waited for -> its revision, as its waiters know it */
     int64_t look_at;
-    size_t from; /* slot of the waiters at which the next look begins */
+    size_t from;             /* slot of the waiters at which the next look begins */
+    struct rv_task_id *gone; /* in the batch's arena: retention has removed them meanwhile */
+    size_t gone_count;
 };
 
 static enum rv_err watchers_open(struct rv_scheduler *s)
@@ -36,9 +40,12 @@ static void watchers_close(struct rv_scheduler *s)
     free(s->watchers);
 }
 
+/* Nobody was told, or what is remembered may never have been: all is looked at again. */
 static void watchers_forget(struct rv_scheduler *s)
 {
     rv_map_clear(&s->watchers->seen);
+    s->watchers->gone = NULL;
+    s->watchers->gone_count = 0;
 }
 
 /* Some of those that are waited for: as many as there is room for, from another one each time. */
@@ -56,15 +63,18 @@ static size_t waited_for(struct rv_scheduler *s, struct rv_task_id *ids)
     return count;
 }
 
-/* Those whose rows are not as their waiters know them. */
+/* Those whose rows are not as their waiters know them; notes those that have none any more. */
 static size_t changed_of(struct rv_scheduler *s, const struct rv_task_id *ids,
                          const struct rv_task *const *rows, size_t count,
                          struct rv_step_id *ret_changed)
 {
+    struct watchers *w = s->watchers;
     size_t changed = 0;
     for (size_t i = 0; i < count; i++) {
-        const uint64_t *seen = rv_map_find(&s->watchers->seen, (uint64_t)ids[i].value, 0);
-        if (rows[i] != NULL && (seen == NULL || *seen != (uint64_t)rows[i]->revision))
+        const uint64_t *seen = rv_map_find(&w->seen, (uint64_t)ids[i].value, 0);
+        if (rows[i] == NULL)
+            w->gone[w->gone_count++] = ids[i];
+        else if (seen == NULL || *seen != (uint64_t)rows[i]->revision)
             ret_changed[changed++] = (struct rv_step_id){ids[i], 0};
     }
     return changed;
@@ -104,12 +114,23 @@ static enum rv_err watchers_plan(struct rv_scheduler *s)
     struct rv_task_id *ids = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, room);
     const struct rv_task **rows = RV_NEW_ARRAY(s->batch.arena, const struct rv_task *, room);
     struct rv_step_id *changed = RV_NEW_ARRAY(s->batch.arena, struct rv_step_id, room);
-    if (ids == NULL || rows == NULL || changed == NULL)
+    w->gone = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, room);
+    w->gone_count = 0;
+    if (ids == NULL || rows == NULL || changed == NULL || w->gone == NULL)
         return RV_ERR_MEMORY;
     size_t count = waited_for(s, ids);
     rv_assert(count <= room);
     RV_TRY(s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_PLAIN, ids, count, rows));
     return changed_load(s, changed, changed_of(s, ids, rows, count, changed));
+}
+
+static void watchers_act(struct rv_scheduler *s)
+{
+    struct watchers *w = s->watchers;
+    for (size_t i = 0; i < w->gone_count; i++)
+        parking_waiters_end(s, w->gone[i]);
+    w->gone = NULL;
+    w->gone_count = 0;
 }
 
 static int64_t watchers_next_at(const struct rv_scheduler *s)
@@ -119,6 +140,8 @@ static int64_t watchers_next_at(const struct rv_scheduler *s)
 
 const struct duty watchers_duty = {.open = watchers_open,
                                    .plan = watchers_plan,
+                                   .act = watchers_act,
+                                   .fail = watchers_forget,
                                    .next_at = watchers_next_at,
                                    .forget = watchers_forget,
                                    .close = watchers_close};

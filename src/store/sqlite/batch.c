@@ -277,6 +277,7 @@ static enum rv_err task_keep(struct commit *commit, const struct rv_task *task)
     rv_sqlite_bind_str(statement, 4, task->error);
     rv_sqlite_bind_str(statement, 5, task->undo_error);
     rv_sqlite_bind_str(statement, 6, rv_str_of(rv_task_state_text(task->state)));
+    sqlite3_bind_int64(statement, 7, task->locked_by);
     commit->wrote = true;
     RV_TRY(rv_sqlite_run(store, statement));
     RV_TRY(rv_apart_remove(store, (struct rv_step_id){task->id, 0}, "error"));

@@ -50,7 +50,7 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_MOVE] = {UPDATE, TASK, " AND revision=?"},
     [RV_SQL_TASK_KEEP] = {PLAIN, NULL,
                           "UPDATE task SET revision=?2, ended_at=?3, error=?4, undo_error=?5, "
-                          "process_state=?6 WHERE id=?1"},
+                          "process_state=?6, locked_by=?7 WHERE id=?1"},
     [RV_SQL_TASK_LOAD] = {SELECT, TASK, "WHERE id = ?1"},
     [RV_SQL_TASK_GATHER] = {GATHER, TASK, NULL},
     [RV_SQL_TASK_OPEN] = {PLAIN, NULL,
