@@ -1,6 +1,6 @@
-/* What an operator allows the agents of one name. A server knows what was committed before its batch
- * began: where several share a store, what begins in a batch that was under way by then is left
- * out. So is all in a world whose store has lost what was committed. */
+/* What an operator allows the agents of one name. A server knows what was committed before its
+ * batch began: where several share a store, what begins in a batch that was under way by then is
+ * left out. So is all in a world whose store has lost what was committed. */
 #include "sim/check/check.h"
 
 #include "sim/store/database.h"

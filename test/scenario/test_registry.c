@@ -144,13 +144,6 @@ static struct rv_call *poll_of(struct world *w, const char *instance)
     return call;
 }
 
-static struct rv_call *show_of(struct world *w, struct rv_task_id task)
-{
-    struct rv_call *call = world_call(w, RV_CALL_SHOW);
-    call->u.show.task = task;
-    return call;
-}
-
 static struct rv_call *submission_of(struct world *w)
 {
     struct rv_call *call = world_call(w, RV_CALL_SUBMIT);
@@ -180,7 +173,6 @@ static void keys_make(struct world *w)
 static void a_revoked_key_has_no_effect_on_another_server(void **state)
 {
     struct world *w = *state;
-    struct rv_task_id task = world_submit(w, "order", "{}");
     keys_make(w);
     struct rv_call *parked = with_key(poll_of(w, "i1"), "ended001");
     struct rv_call *stays = with_key(poll_of(w, "i2"), "admin001");
@@ -188,8 +180,8 @@ static void a_revoked_key_has_no_effect_on_another_server(void **state)
     key_change(w, RV_CALL_KEY_REVOKE, "ended001", RV_ROLE_OPERATOR);
     assert_false(world_finished(parked));
     struct rv_call *calls[] = {with_key(submission_of(w), "ended001"),
-                               with_key(show_of(w, task), "ended001"),
-                               with_key(show_of(w, task), "admin001")};
+                               with_key(world_call(w, RV_CALL_AGENTS), "ended001"),
+                               with_key(world_call(w, RV_CALL_AGENTS), "admin001")};
     struct rv_call *submission = calls[0], *read = calls[1], *good = calls[2];
     assert_int_equal(batch_there(w, calls, 3), RV_OK);
     assert_refused(submission);
