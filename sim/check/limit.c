@@ -1,7 +1,6 @@
-/* What an operator allows the agents of one name. With a store of its own a server knows what is
- * committed. Where several may share one each reads it once in a scan interval: what begins in a
- * batch that was under way before that is left out. So is all in a world whose store has lost what
- * was committed. */
+/* What an operator allows the agents of one name. A server knows what was committed before its
+ * batch began: where several share a store, what begins in a batch that was under way by then is
+ * left out. So is all in a world whose store has lost what was committed. */
 #include "sim/check/check.h"
 
 #include "sim/store/database.h"
@@ -72,12 +71,11 @@ static void check_begun(const struct transition *t, struct limited *kind)
     kind->begun_most = most;
 }
 
-/* The server has read what is allowed, or should have. */
+/* The server knows what is allowed, or should. */
 static bool is_told(const struct world *w, const struct limited *kind)
 {
     const struct server *s = w->committing;
-    return !database_shared(w) ||
-           (s != NULL && s->begun_at > kind->changed_at + (int64_t)w->knobs.scan_ms);
+    return !database_shared(w) || (s != NULL && s->begun_at > kind->changed_at);
 }
 
 void check_limits(const struct transition *t)

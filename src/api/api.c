@@ -65,6 +65,7 @@ static void thread_run(void *self)
     int64_t last_busy = rv_door_now(api->door);
     while (!thread_done(api, &last_busy)) {
         rv_door_wait(api->door, wait_ms(api));
+        rv_http_keys_take(api);
         finished_take(api);
         rv_backup_go_on(api, rv_door_now(api->door));
         rv_http_large_go_on(api, false);
@@ -89,6 +90,7 @@ static void api_free(struct rv_api *api)
     rv_http_forget(api);
     rv_parser_done(&api->parser);
     rv_keys_done(&api->options.access.keys);
+    rv_http_keys_free(atomic_load(&api->key_news));
     rv_buf_done(&api->description);
     rv_mailbox_done(&api->finished);
     free(api);

@@ -44,6 +44,10 @@ struct rv_api_options {
 RV_CHECK enum rv_err rv_api_open(const struct rv_api_options *options, struct rv_api **ret_api);
 /* New connections get this certificate; owned from then on. From any thread. */
 void rv_api_renew(struct rv_api *api, struct rv_door_tls *tls);
+/* From now on these are the keys that are valid, as of this change of them (rv_scheduler_keys).
+ * They count for what the thread does from then on, and for calls that are finished after this.
+ * From the scheduler's thread. OK: `keys` is moved, and empty. MEMORY. */
+RV_CHECK enum rv_err rv_api_renew_keys(struct rv_api *api, struct rv_keys *keys, uint64_t changes);
 /* From now on no new connection is taken, and requests on old ones get 503. From any thread. */
 void rv_api_drain(struct rv_api *api);
 /* Calls with the scheduler now. From any thread. */

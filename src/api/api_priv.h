@@ -54,6 +54,12 @@ struct exchange {
     struct exchange *next_free;
 };
 
+/* All keys, from the scheduler's thread. */
+struct key_news {
+    struct rv_keys keys;
+    uint64_t changes;
+};
+
 struct rv_api {
     struct rv_api_options options;
     struct rv_door *door;
@@ -69,6 +75,7 @@ struct rv_api {
     struct rv_random random;
     uint64_t serial_last;
     uint64_t key_changes; /* of the newest change that the API keys in memory contain */
+    _Atomic(struct key_news *) key_news; /* owned: newer than these; NULL: none */
     struct rv_api_counts counts;
     size_t exchanges_open;
     struct rv_call_loads loads;
@@ -101,6 +108,12 @@ void rv_http_free(struct exchange *exchange);
 /* For the access log: the answer, or the beginning of one, is given. */
 void rv_http_note(const struct exchange *exchange);
 void rv_http_forget(struct rv_api *api);
+
+/* learn.c: the keys that the scheduler has left become those of the thread. */
+void rv_http_keys_take(struct rv_api *api);
+/* The same, and the change that this call has made. */
+void rv_http_keys_learn(struct rv_api *api, struct rv_call *call);
+void rv_http_keys_free(struct key_news *news);
 
 /* What the head says beside the request line; texts on the call's arena, absent ones not given. */
 struct rv_head {

@@ -393,20 +393,6 @@ static void call_finished(struct rv_call *call)
         rv_door_wake(api->door);
 }
 
-/* Whoever hears of a change of keys can rely on it. */
-static void keys_learn(struct rv_api *api, struct rv_call *call)
-{
-    struct rv_keys *keys = &api->options.access.keys;
-    bool changed = call->kind == RV_CALL_KEY_REVOKE || call->kind == RV_CALL_KEY_ADD;
-    if (call->err != RV_OK || !changed)
-        return;
-    api->key_changes = call->u.key.changes;
-    if (call->kind == RV_CALL_KEY_REVOKE)
-        rv_keys_remove(keys, call->u.key.row.id);
-    if (call->kind == RV_CALL_KEY_ADD)
-        call->err = rv_keys_add(keys, &call->u.key.row);
-}
-
 /* The requests in the answer of an agent whose access has ended go back to the server. */
 static void requests_take_back(struct rv_api *api, struct exchange *exchange)
 {
@@ -475,7 +461,7 @@ void rv_http_finished(struct rv_api *api, struct rv_call *call)
     rv_assert(outstanding > 0);
     rv_assert(exchange->api == api);
     rv_assert(exchange->stage == STAGE_WAITING);
-    keys_learn(api, call);
+    rv_http_keys_learn(api, call);
     if (exchange->route->way == RV_WAY_READY && call->err == RV_OK && api->options.health != NULL)
         health_ask(api, call);
     if (call->kind == RV_CALL_METRICS)
@@ -565,6 +551,7 @@ static bool call_hurry(struct rv_parser *parser, struct exchange *exchange)
 static bool request_parse(struct rv_api *api, struct exchange *exchange)
 {
     struct rv_parser *parser = &api->parser;
+    rv_http_keys_take(api);
     rv_parser_begin(parser, &exchange->call.arena);
     parser->caller = &exchange->caller;
     exchange->line.body = rv_buf_str(&exchange->body);
@@ -669,6 +656,7 @@ static bool head_read(struct rv_api *api, struct exchange *exchange,
     exchange->line.traceparent = head.traceparent;
     exchange->line.tracestate = head.tracestate;
     exchange->route = rv_route_match(request->method, &exchange->line);
+    rv_http_keys_take(api);
     return rv_access_check(parser, &api->options.access, exchange->route, &head.credentials,
                            &exchange->caller) &&
            (exchange->route != NULL || rv_route_refuse(parser, request->method, &exchange->line));

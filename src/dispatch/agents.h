@@ -37,7 +37,6 @@ struct agents {
     size_t circuits_max;         /* of one kind, beside that of the whole agent */
     size_t circuits_count;       /* of all kinds */
     struct rv_heap seekers;      /* (rank, poll, place): those that are compared (routing.c) */
-    int64_t limits_next_at;      /* when the records of limits are read again */
     int64_t limits_wake_at;      /* when a bucket has the token that a poll waits for */
     size_t instances_count;
     int64_t forgot_at; /* when those that are gone were looked for last */

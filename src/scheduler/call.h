@@ -560,8 +560,9 @@ struct rv_call {
     struct rv_str by; /* the name of the caller's API key; absent: there is none */
     bool only_reads;  /* the caller may give no commands for tasks */
     /* How many changes of the API keys the maker knew of when it allowed the call, as counted by
-     * rv_call_key.changes; 0: it does not check access. A call that changes something is refused
-     * once its key is revoked, or once the first key exists and it has none. */
+     * rv_call_key.changes and rv_scheduler_keys; 0: it does not check access. A call that changes
+     * something is refused once its key is revoked, or once the first key exists and it has none;
+     * one that only reads, if another server may have made that change. */
     uint64_t keys_known;
     struct rv_str key_id;              /* of the caller's API key; absent: it has none */
     const struct rv_call_loads *loads; /* the maker's; NULL: large rows always have room */

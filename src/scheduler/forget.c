@@ -8,6 +8,7 @@
 #include "scheduler/batch/log.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
+#include "scheduler/batch/registered.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/workflows.h"
 #include "scheduler/duties/duty.h"
@@ -44,6 +45,7 @@ static void caches_forget(struct rv_scheduler *s)
     supervisor_init(s);
     rv_map_clear(&s->owned);
     rv_map_clear(&s->suspended);
+    registered_forget(&s->registered);
     workflow_cache_done(&s->workflows);
     duties_forget(s);
     workflow_cache_init(&s->workflows, s->store, s->options.hash_key, &s->batch.arena,

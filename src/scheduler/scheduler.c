@@ -25,6 +25,7 @@
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/pending_list.h"
+#include "scheduler/batch/registered.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/batch/wake.h"
 #include "scheduler/batch/work.h"
@@ -126,6 +127,7 @@ enum rv_err rv_scheduler_open(const struct rv_scheduler_options *options,
         rv_scheduler_close(s);
         return err;
     }
+    registered_forget(&s->registered);
     s->last_now = s->enlistment.last_alive_at;
     s->key_changes = s->key_changes_checked = 1;
     *ret_scheduler = s;
@@ -487,7 +489,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     rv_assert(s->batch.behind.first == NULL);
     rv_assert(s->finished == NULL);
     evaluations_release(s);
-    if (s->batch.publishes_count > 0 || s->workflows.shared)
+    if (s->batch.publishes_count > 0)
         workflow_names_forget(&s->workflows);
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
@@ -637,6 +639,15 @@ static size_t duties_want(const struct rv_scheduler *s, struct rv_step_id *ids, 
     return count;
 }
 
+/* Another publication may have given names another meaning. */
+static void names_renew(struct rv_scheduler *s)
+{
+    if (!registered_changed(&s->registered, RV_REGISTRY_WORKFLOWS))
+        return;
+    workflow_names_forget(&s->workflows);
+    registered_know(&s->registered, RV_REGISTRY_WORKFLOWS);
+}
+
 static enum rv_err batch_open(struct rv_scheduler *s)
 {
     struct rv_wants wants;
@@ -660,6 +671,8 @@ static enum rv_err batch_open(struct rv_scheduler *s)
     s->batch.cut = loaded && wants.cut;
     s->batch.servers = loaded ? wants.servers : NULL;
     s->batch.servers_count = loaded ? wants.servers_count : 0;
+    registered_see(&s->registered, loaded ? &wants : NULL, s->enlistment.shared);
+    names_renew(s);
     if (loaded)
         err = ahead_take(s, &wants);
     if (loaded && err != RV_OK)

@@ -78,6 +78,15 @@ struct rv_scheduler_finished {
     void *self;
 };
 
+/* Who lets callers in, and keeps the API keys in memory. Told of all of them at the start, and once
+ * the store has others than this server has seen. `changes`: as rv_call_key.changes, it contains
+ * all changes up to this one. The records live as long as the call. MEMORY: the batch is refused,
+ * and the next one tells it again. */
+struct rv_scheduler_keys {
+    enum rv_err (*learn)(void *self, const struct rv_record *rows, size_t count, uint64_t changes);
+    void *self;
+};
+
 struct rv_scheduler_options {
     struct rv_store *store; /* borrowed */
     struct rv_str boot;     /* random id of this process */
@@ -99,6 +108,7 @@ struct rv_scheduler_options {
     struct rv_scheduler_size size;         /* bytes NULL: not known */
     struct rv_scheduler_files files;       /* look NULL: nobody looks */
     struct rv_scheduler_finished finished; /* tell NULL: nobody waits */
+    struct rv_scheduler_keys keys;         /* learn NULL: nobody keeps them */
     struct rv_scheduler_copies copies;     /* open NULL: this store has none */
     struct rv_scheduler_outlet outlet;     /* send NULL: this server has no webhooks */
     struct rv_str alert_url;           /* borrowed: the webhook that alerts go to; absent: none */

@@ -40,3 +40,20 @@ enum rv_err rv_server_keys_load(struct rv_store *store, struct rv_keys *keys)
     rv_arena_done(&arena);
     return err;
 }
+
+enum rv_err rv_server_keys_renew(struct rv_api *api, const struct rv_record *rows, size_t count,
+                                 uint64_t changes)
+{
+    struct rv_keys keys;
+    struct rv_arena arena;
+    enum rv_err err = RV_OK;
+    rv_keys_init(&keys);
+    rv_arena_init(&arena, 0);
+    for (size_t i = 0; err == RV_OK && i < count; i++)
+        err = key_take(&arena, &rows[i], &keys);
+    if (err == RV_OK)
+        err = rv_api_renew_keys(api, &keys, changes);
+    rv_arena_done(&arena);
+    rv_keys_done(&keys);
+    return err;
+}

@@ -316,6 +316,13 @@ static void calls_finished(void *self)
         rv_api_wake(server->api);
 }
 
+static enum rv_err keys_learn(void *self, const struct rv_record *rows, size_t count,
+                              uint64_t changes)
+{
+    struct server *server = self;
+    return rv_server_keys_renew(server->api, rows, count, changes);
+}
+
 static void event_log(void *self, enum rv_log_level level, const char *event,
                       const struct rv_log_field *fields, size_t count)
 {
@@ -334,6 +341,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         .mono = {.now = mono_now, .now_us = mono_now_us},
         .log = {.write = event_log},
         .fibers = &rv_fibers,
+        .keys = {.learn = keys_learn, .self = server},
         .copies = {.open = copy_open, .self = server},
         .size = {.bytes = store_bytes, .self = server},
         .files = {.look = store_look, .self = server},

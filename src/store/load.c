@@ -125,6 +125,8 @@ enum rv_err rv_store_load_name(struct rv_wants *load, size_t beside)
     load->deposed_at = 0;
     load->servers = NULL;
     load->servers_count = 0;
+    for (size_t i = 0; i < RV_REGISTRY_COUNT; i++)
+        load->registry[i] = 0;
     load->tasks = RV_NEW_ARRAY(load->arena, struct rv_loaded, load->count + beside + 1);
     if (load->tasks == NULL)
         return load->arena->refused;

@@ -267,6 +267,17 @@ struct rv_workflow_name {
     struct rv_str version;
 };
 
+/* What every server keeps in memory until it changes. Each has a version: a transaction that writes
+ * or deletes a record of API keys or of agents' limits, or publishes a workflow, raises it, and one
+ * that is lost takes that back. An embedded store reports 0 for all of them: its one server makes
+ * every change itself. */
+enum rv_registry {
+    RV_REGISTRY_API_KEYS,
+    RV_REGISTRY_AGENT_LIMITS,
+    RV_REGISTRY_WORKFLOWS,
+    RV_REGISTRY_COUNT
+};
+
 /* What a batch asks for together: one round trip to the store. A claimed task is this transaction's
  * until its end: others that claim it, too, pass it over. Their changes of it, however, meet the
  * guards alone. A transaction that has been silent for as long as a lease is over: a server that is
@@ -294,9 +305,10 @@ struct rv_wants {
     size_t servers_count;
     struct rv_loaded *tasks; /* for the ids in their order, then what was found beside */
     size_t tasks_count;
-    bool cut;                    /* there were more, beyond the bytes */
-    struct rv_key_row *key_rows; /* for each key; `task` 0 where it is free */
-    int64_t *name_ids;           /* for each name; 0: there is no such workflow */
+    bool cut;                            /* there were more, beyond the bytes */
+    struct rv_key_row *key_rows;         /* for each key; `task` 0 where it is free */
+    int64_t *name_ids;                   /* for each name; 0: there is no such workflow */
+    int64_t registry[RV_REGISTRY_COUNT]; /* versions, not newer than what is read after this */
     int64_t now;        /* what the store's clock showed then: no row was changed after it */
     int64_t deposed_at; /* when the one of those now deposed was alive that lived the longest; 0:
                            none is. Else the transaction is to be committed */

@@ -3,9 +3,12 @@
  * shared. */
 #include "subject.h"
 
+#include "core/agent_limit.h"
+#include "core/api_key.h"
 #include "sim/store/memory/memory.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static const struct rv_str role = {RV_ROLE_SUPERVISOR, sizeof RV_ROLE_SUPERVISOR - 1};
 enum { TASK_BASE = 1000, LEASE_MS = 1000, KEPT = 8 };
@@ -426,6 +429,75 @@ static void claims_of_who_is_silent_for_its_lease_are_void(void **state)
     s->ops->rollback(s->store);
 }
 
+/* ---- what all servers know ---- */
+
+/* With a load of its own, which asks for nothing. */
+static void versions_of(struct subject *s, int64_t *ret_versions)
+{
+    struct rv_wants seen = ask(s, other, (struct rv_wants){.count = 0});
+    memcpy(ret_versions, seen.registry, sizeof seen.registry);
+    other->ops->rollback(other);
+}
+
+/* Since `before`, which is then what the versions are now. */
+static void assert_raised(struct subject *s, int64_t *before, bool keys, bool limits,
+                          bool workflows)
+{
+    int64_t now[RV_REGISTRY_COUNT];
+    versions_of(s, now);
+    assert_int_equal(now[RV_REGISTRY_API_KEYS] > before[RV_REGISTRY_API_KEYS], keys);
+    assert_int_equal(now[RV_REGISTRY_AGENT_LIMITS] > before[RV_REGISTRY_AGENT_LIMITS], limits);
+    assert_int_equal(now[RV_REGISTRY_WORKFLOWS] > before[RV_REGISTRY_WORKFLOWS], workflows);
+    memcpy(before, now, sizeof now);
+}
+
+static struct rv_record_change record_of(const char *kind)
+{
+    return (struct rv_record_change){
+        .row = {.at = 7, .kind = rv_str_of(kind), .key = RV_STR("a"), .value = RV_STR("1")}};
+}
+
+static void what_is_registered_has_a_version_of_its_kind(void **state)
+{
+    struct subject *s = *state;
+    int64_t versions[RV_REGISTRY_COUNT];
+    struct rv_record_change key = record_of(RV_RECORD_API_KEY);
+    struct rv_record_change limit = record_of(RV_RECORD_AGENT_LIMIT);
+    struct rv_record_change note = record_of("note");
+    versions_of(s, versions);
+    subject_record(s, &key, 1);
+    assert_raised(s, versions, true, false, false);
+    subject_record(s, &limit, 1);
+    assert_raised(s, versions, false, true, false);
+    publish_shop(s);
+    assert_raised(s, versions, false, false, true);
+    subject_record(s, &note, 1);
+    bear(s, TASK_BASE);
+    assert_raised(s, versions, false, false, false);
+    key.gone = limit.gone = true;
+    subject_record(s, &key, 1);
+    subject_record(s, &limit, 1);
+    assert_raised(s, versions, true, true, false);
+}
+
+static void a_version_is_raised_by_what_is_committed_and_lost_with_it(void **state)
+{
+    struct subject *s = *state;
+    int64_t versions[RV_REGISTRY_COUNT], now;
+    struct rv_workflow_row twice = {
+        2, 100, RV_STR("shop"), RV_STR("order"), RV_STR("1.0.0"), RV_STR("a"), RV_STR("{}")};
+    struct rv_record_change key = record_of(RV_RECORD_API_KEY);
+    publish_shop(s);
+    versions_of(s, versions);
+    publish(s, &twice, 1, RV_ERR_INVALID);
+    assert_raised(s, versions, false, false, false);
+    subject_record(s, &key, 1);
+    rv_store_memory_data_lose(s->memory_data, 1);
+    assert_int_equal(other->ops->begin(other, NULL, &now), RV_ERR_WENT_BACK);
+    assert_raised(s, versions, false, false, false);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_ERR_WENT_BACK);
+}
+
 /* Tasks whose step waits since so long, with that priority. */
 static void bear_waiting(struct subject *s, int64_t id, uint8_t priority, int64_t since)
 {
@@ -506,6 +578,8 @@ int main(void)
         SHARED(who_resigns_is_deposed_without_its_lease),
         SHARED(what_one_has_claimed_others_pass_over),
         SHARED(claims_of_who_is_silent_for_its_lease_are_void),
+        SHARED(what_is_registered_has_a_version_of_its_kind),
+        SHARED(a_version_is_raised_by_what_is_committed_and_lost_with_it),
         SHARED(steps_that_wait_are_found_in_line_and_from_a_place_on),
         SHARED(servers_are_those_that_live_and_those_that_own),
     };

@@ -2,6 +2,7 @@
 #include "subject.h"
 
 #include "base/time.h"
+#include "core/api_key.h"
 
 #include <string.h>
 
@@ -584,6 +585,21 @@ static void a_load_tells_which_workflows_names_mean(void **state)
     assert_int_equal(load.name_ids[2], 0);
 }
 
+/* Its one server makes every change itself. */
+static void an_embedded_store_has_no_versions(void **state)
+{
+    struct subject *s = *state;
+    publish_shop(s);
+    struct rv_record_change key = {
+        .row = {.kind = RV_STR(RV_RECORD_API_KEY), .key = RV_STR("a"), .value = RV_STR("1")}};
+    subject_record(s, &key, 1);
+    struct rv_wants load = {.arena = &s->arena};
+    memset(load.registry, 1, sizeof load.registry);
+    assert_int_equal(s->ops->load(s->store, &load), RV_OK);
+    for (int i = 0; i < RV_REGISTRY_COUNT; i++)
+        assert_int_equal(load.registry[i], 0);
+}
+
 static void workflows_are_found(void **state)
 {
     struct subject *s = *state;
@@ -643,6 +659,7 @@ int main(void)
         SUITE_CASE(one_alert_of_a_source_is_open),
         SUITE_CASE(workflows_are_found),
         SUITE_CASE(a_load_tells_which_workflows_names_mean),
+        SUITE_CASE(an_embedded_store_has_no_versions),
     };
     return suite_run("store", cases, sizeof cases / sizeof cases[0]);
 }

@@ -4,6 +4,8 @@
 
 #include "base/array.h"
 #include "base/assert.h"
+#include "core/agent_limit.h"
+#include "core/api_key.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -415,6 +417,14 @@ static enum rv_err change_outcome(struct commit *commit, const struct rv_change 
     return RV_OK;
 }
 
+/* The kind of records is one that servers keep in memory. */
+static void version_raise(struct commit *commit, struct rv_str kind)
+{
+    int64_t *versions = commit->data->registry.versions;
+    versions[RV_REGISTRY_API_KEYS] += rv_str_eq(kind, RV_STR(RV_RECORD_API_KEY));
+    versions[RV_REGISTRY_AGENT_LIMITS] += rv_str_eq(kind, RV_STR(RV_RECORD_AGENT_LIMIT));
+}
+
 static enum rv_err record_write(struct commit *commit, const struct rv_record *row, bool gone)
 {
     struct records *records = &commit->data->records;
@@ -432,6 +442,7 @@ static enum rv_err record_write(struct commit *commit, const struct rv_record *r
         undo->record = copy;
         undo->old = records_put(records, copy);
     }
+    version_raise(commit, row->kind);
     commit->count++;
     return RV_OK;
 }
@@ -545,6 +556,7 @@ static enum rv_err workflow_put(struct commit *commit, const struct rv_workflow_
             rv_str_eq(other->version, row->version))
             return RV_ERR_INVALID;
     }
+    commit->data->registry.versions[RV_REGISTRY_WORKFLOWS]++;
     return row_put(commit, workflows, row->id, 0, &rv_row_workflow, row, true);
 }
 

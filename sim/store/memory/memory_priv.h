@@ -113,6 +113,7 @@ struct registry {
     struct instance instances[INSTANCE_MAX + 1]; /* by number, from 1 */
     uint8_t newest;                              /* number given out last */
     int64_t enlistments;
+    int64_t versions[RV_REGISTRY_COUNT];
     int64_t alive_at; /* when a batch was last committed: the clock's floor */
 };
 

@@ -226,6 +226,8 @@ enum rv_err memory_load_owned(struct memory *store, struct rv_wants *load)
     size_t count = load->count;
     rv_assert(load->claims <= load->count);
     RV_TRY(rv_store_load_name(load, found_most(load)));
+    if (store->data->shared)
+        memcpy(load->registry, store->data->registry.versions, sizeof load->registry);
     for (size_t i = load->count - load->claims; i < load->count; i++) {
         if (is_claimed(store, load->ids[i]))
             load->tasks[i].how = RV_LOADED_SKIPPED;

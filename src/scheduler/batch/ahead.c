@@ -109,7 +109,7 @@ static bool is_among(const struct rv_workflow_name *names, size_t count,
     return i < count;
 }
 
-/* Only where others publish, too: else it is known what a name means. */
+/* Only where others publish, too, and what a name means may be asked for in every batch. */
 static enum rv_err workflows_name(struct rv_scheduler *s, struct rv_wants *wants)
 {
     struct rv_workflow_name *names = rv_arena_take(s->batch.arena, NAMES_MAX * sizeof *names);
@@ -121,7 +121,8 @@ static enum rv_err workflows_name(struct rv_scheduler *s, struct rv_wants *wants
             count += p->ops->names(s, p, names + count, NAMES_MAX - count);
         rv_assert(count <= NAMES_MAX);
         for (size_t i = wants->names_count; i < count; i++)
-            if (!is_among(names, wants->names_count, &names[i]))
+            if (!workflow_name_known(&s->workflows, &names[i]) &&
+                !is_among(names, wants->names_count, &names[i]))
                 names[wants->names_count++] = names[i];
     }
     wants->names = names;

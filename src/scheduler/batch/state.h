@@ -18,6 +18,7 @@
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/evaluations.h"
 #include "scheduler/batch/pending_list.h"
+#include "scheduler/batch/registered.h"
 #include "scheduler/batch/workflows.h"
 #include "scheduler/counts.h"
 #include "scheduler/scheduler.h"
@@ -76,6 +77,7 @@ struct rv_scheduler {
     bool history_lost; /* the store does not have any more what was committed */
     struct absence absences[ABSENCES_MAX];
     size_t absences_count;
+    struct registered registered;
     struct workflow_cache workflows;
     struct rv_supervisor supervisor;
     struct accounts accounts;
@@ -100,7 +102,8 @@ struct rv_scheduler {
     struct rv_call *finished_last;
     struct pending_list reads;    /* large ones, that wait for room */
     struct pending_list carried;  /* to be decided again in the next batch */
-    uint64_t key_changes;         /* API keys added and revoked since the start, from 1 */
+    uint64_t key_changes;         /* of the API keys since the start, from 1 */
+    uint64_t key_changes_others;  /* the newest that was seen in the store: perhaps another's */
     uint64_t key_changes_checked; /* those after which calls aside were checked */
     bool more_due;                /* the next batch has work already */
     bool refused;                 /* the store refused the last batch */

@@ -1,7 +1,6 @@
 /* Compiled workflows, kept by id. Definitions are immutable, so an entry goes stale only where a
  * standby has lost the publication and its id is given again (scheduler.c, history_forget). Which
- * id a name means is kept until the next publication; where other servers publish, too, for one
- * batch. */
+ * id a name means is kept until the next publication, by this server or by another. */
 #include "scheduler/batch/workflows.h"
 
 #include "base/assert.h"
@@ -144,9 +143,17 @@ enum rv_err workflow_by_name(struct workflow_cache *cache, struct rv_str space, 
     return workflow_by_id(cache, row->id, ret_entry);
 }
 
+bool workflow_name_known(const struct workflow_cache *cache, const struct rv_workflow_name *name)
+{
+    uint64_t hash = name_hash(cache, name->space, name->name, name->version);
+    return rv_map_find(&cache->by_name, hash, 0) != NULL;
+}
+
 enum rv_err workflow_names_learn(struct workflow_cache *cache, const struct rv_workflow_name *names,
                                  const int64_t *ids, size_t count)
 {
+    if (cache->by_name.count + count > NAMES_KEPT_MAX)
+        workflow_names_forget(cache);
     for (size_t i = 0; i < count; i++) {
         uint64_t hash = name_hash(cache, names[i].space, names[i].name, names[i].version);
         if (ids[i] != 0)

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "core/rows.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,7 +32,7 @@ struct workflow_cache {
     struct rv_map
         by_name; /* hash of a name -> the id that it means; as of the newest publication */
     struct rv_hash_key hash_key;
-    bool shared;            /* others publish, too: what names mean is asked in each batch */
+    bool shared;            /* others publish, too: names are asked for with the load of a batch */
     struct rv_store *store; /* borrowed, like all that follow */
     struct rv_arena *const *scratch;
     const int64_t *turn; /* of the batches: what was not used for longest goes first */
@@ -47,6 +48,8 @@ RV_CHECK enum rv_err workflow_by_id(struct workflow_cache *cache, int64_t id,
 RV_CHECK enum rv_err workflow_by_name(struct workflow_cache *cache, struct rv_str space,
                                       struct rv_str name, struct rv_str version,
                                       struct workflow_entry **ret_entry);
+/* Whether it needs not be asked for. */
+bool workflow_name_known(const struct workflow_cache *cache, const struct rv_workflow_name *name);
 /* What names mean, as loaded; id 0: nothing. */
 RV_CHECK enum rv_err workflow_names_learn(struct workflow_cache *cache,
                                           const struct rv_workflow_name *names, const int64_t *ids,

@@ -14,6 +14,7 @@
 #include "scheduler/batch/pending.h"
 #include "scheduler/batch/pending_list.h"
 #include "scheduler/batch/refuse.h"
+#include "scheduler/batch/registered.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/calls/reads.h"
 #include "scheduler/queries/query.h"
@@ -144,11 +145,28 @@ static enum rv_err key_revoke_decide(struct rv_scheduler *s, struct pending *p)
     return err != RV_OK || p->waits_turn ? err : revoke_decide(s, p, &set);
 }
 
-/* What may still change something in this batch, or be parked. What a call that only reads is
- * answered is the api's to check. */
-static bool call_matters(const struct pending *p)
+/* The store has other keys than this server has seen: whoever keeps them is told before a call of
+ * this batch is decided or answered. */
+static enum rv_err keys_renew(struct rv_scheduler *s)
 {
-    if (p->ops->waits)
+    const struct rv_scheduler_keys *keys = &s->options.keys;
+    struct key_set set;
+    if (!registered_changed(&s->registered, RV_REGISTRY_API_KEYS))
+        return RV_OK;
+    s->key_changes_others = ++s->key_changes;
+    if (keys->learn != NULL) {
+        RV_TRY(keys_load(s, &set));
+        RV_TRY(keys->learn(keys->self, set.rows, set.count, s->key_changes));
+    }
+    registered_know(&s->registered, RV_REGISTRY_API_KEYS);
+    return RV_OK;
+}
+
+/* What may still change something in this batch, or be parked. What a call that only reads is
+ * answered is the api's to check, as far as the api made the change itself. */
+static bool call_matters(const struct rv_scheduler *s, const struct pending *p)
+{
+    if (p->ops->waits || (!p->changes && p->call->keys_known < s->key_changes_others))
         return true;
     return p->changes && (p->ops->is_open == NULL || p->ops->is_open(p->call));
 }
@@ -157,7 +175,7 @@ static enum rv_err access_check(struct rv_scheduler *s, const struct pending *p,
 {
     const struct rv_call *call = p->call;
     *ret_ended = false;
-    if (call->keys_known == 0 || call->keys_known == s->key_changes || !call_matters(p))
+    if (call->keys_known == 0 || call->keys_known == s->key_changes || !call_matters(s, p))
         return RV_OK;
     struct rv_record row;
     size_t count = 0;
@@ -247,11 +265,14 @@ static enum rv_err all_ended_take(struct rv_scheduler *s, struct pending_list *e
 }
 
 /* The api checks access before it sends a call. By the time of its decision that may be past: the
- * call was in the mailbox with the revocation, or its expressions were evaluated meanwhile. */
+ * call was in the mailbox with the revocation, its expressions were evaluated meanwhile, or another
+ * server has revoked its key. */
 enum rv_err keys_refuse(struct rv_scheduler *s)
 {
     struct pending_list ended = {NULL, NULL};
-    enum rv_err err = all_ended_take(s, &ended);
+    enum rv_err err = keys_renew(s);
+    if (err == RV_OK)
+        err = all_ended_take(s, &ended);
     while (ended.first != NULL) {
         struct pending *p = ended.first;
         struct rv_call *call = p->call;

@@ -1,12 +1,12 @@
-/* The records of limits are read again: at the start, and on a shared store once in a scan
- * interval, for what was said to another server. */
+/* The records of limits are read again: at the start, and once one of them was changed, which may
+ * have been said to another server. */
 #include "base/assert.h"
 #include "base/limits.h"
-#include "base/time.h"
 #include "core/agent_limit.h"
 #include "dispatch/agents.h"
 #include "dispatch/kind.h"
 #include "dispatch/limits.h"
+#include "scheduler/batch/registered.h"
 #include "scheduler/batch/state.h"
 #include "scheduler/duties/duty.h"
 
@@ -30,7 +30,7 @@ static enum rv_err page_learn(struct rv_scheduler *s, const struct rv_record *ro
 
 static enum rv_err limits_load(struct rv_scheduler *s)
 {
-    if (s->batch.now < s->agents.limits_next_at)
+    if (!registered_changed(&s->registered, RV_REGISTRY_AGENT_LIMITS))
         return RV_OK;
     struct rv_record *rows = rv_arena_take(s->batch.arena, RV_PAGE_ROWS_MAX * sizeof *rows);
     if (rows == NULL)
@@ -51,10 +51,7 @@ static enum rv_err limits_load(struct rv_scheduler *s)
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
         if (kind_is_limited(kind) && kind->limit.read_in != s->batch.turn)
             limit_learn(kind, &(struct rv_agent_limit){.at = 0}, s->batch.now);
-    /* Alone on its store a server hears of every change, since it makes it. */
-    s->agents.limits_next_at = s->enlistment.shared
-                                   ? rv_time_add(s->batch.now, s->options.scan_interval_ms)
-                                   : INT64_MAX;
+    registered_know(&s->registered, RV_REGISTRY_AGENT_LIMITS);
     return RV_OK;
 }
 
