@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/slew.h"
 #include "sim/check/check.h"
+#include "sim/check/conflict.h"
 #include "sim/check/rounds.h"
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
@@ -264,6 +265,7 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
         return err;
     struct committed by = {
         .batch_now = tap->decided_at, .begun_at = tap->begun_at, .number = database_number(w)};
+    check_conflicts(w, tap->server, batch);
     if (by.number > before)
         tap->sent = by.number;
     w->commits++;
