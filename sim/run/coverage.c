@@ -215,6 +215,8 @@ void coverage_add(struct coverage *coverage, const struct coverage *more)
         coverage->rounds[i] += more->rounds[i];
     for (int i = 0; i < ROUNDS_REASON_COUNT; i++)
         coverage->over[i] += more->over[i];
+    coverage->changes += more->changes;
+    coverage->conflicts += more->conflicts;
     for (int cell = 0; cell < CELLS_COUNT; cell++) {
         coverage->edges[cell] += more->edges[cell];
         for (int f = 0; f < FAULT_COUNT; f++)
@@ -268,6 +270,10 @@ void coverage_rounds(const struct coverage *coverage, const char *before, FILE *
     for (int i = 0; i < ROUNDS_REASON_COUNT; i++)
         fprintf(out, "%s  more than 2 for %s: %llu\n", before,
                 rounds_reason_text((enum rounds_reason)i), (unsigned long long)coverage->over[i]);
+    fprintf(out, "%s%llu changes, %llu of them (%.2f %%) lost their guards\n", before,
+            (unsigned long long)coverage->changes, (unsigned long long)coverage->conflicts,
+            coverage->changes ? 100.0 * (double)coverage->conflicts / (double)coverage->changes
+                              : 0);
 }
 
 static void missing(const struct coverage *coverage, const struct table *table, int from, int to,

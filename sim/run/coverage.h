@@ -32,6 +32,8 @@ struct coverage {
     uint64_t worlds[FAULT_COUNT];       /* in which the fault struck */
     uint64_t rounds[ROUNDS_MANY + 1];   /* batches on a shared store, by their round trips */
     uint64_t over[ROUNDS_REASON_COUNT]; /* ... those beyond two, by the reason */
+    uint64_t changes;                   /* that were sent there, */
+    uint64_t conflicts;                 /* ... and lost their guards */
 };
 
 struct coverage_sum {
@@ -54,7 +56,8 @@ void coverage_see(struct coverage *coverage, const struct transition *t);
 void coverage_end(struct coverage *coverage, const struct world *w);
 void coverage_add(struct coverage *coverage, const struct coverage *more);
 struct coverage_sum coverage_sum(const struct coverage *coverage);
-/* How many round trips batches needed, and why; nothing where no store was shared. */
+/* How many round trips batches needed, and why, and how many changes lost their guards; nothing
+ * where no store was shared. */
 void coverage_rounds(const struct coverage *coverage, const char *before, FILE *out);
 /* One line for each edge that was never taken, and for each that was not after every fault. */
 void coverage_missing(const struct coverage *coverage, const char *before, FILE *out);

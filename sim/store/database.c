@@ -10,6 +10,7 @@
 #include "sim/cast/limiter.h"
 #include "sim/cast/workload.h"
 #include "sim/world/world.h"
+#include "store/store.h"
 
 #include <stdlib.h>
 
@@ -215,10 +216,37 @@ uint64_t database_number(const struct world *w)
     return rv_store_memory_data_commits(w->database->data);
 }
 
+void database_slow(struct world *w, int64_t until)
+{
+    if (w->healed && w->database->slow_until < until)
+        w->database->slow_until = until;
+}
+
 void database_begin(struct world *w)
 {
     w->database->base = database_number(w);
     world_at(w, w->now + 1000, EVENT_CLOCK, 0, 0);
+}
+
+static bool wrote(const struct rv_batch *batch)
+{
+    bool any = batch->workflows_count + batch->acks_count > 0;
+    for (size_t i = 0; i < batch->changes_count; i++)
+        any = any || batch->changes[i].outcome == RV_OK;
+    for (size_t i = 0; i < batch->records_count; i++)
+        any = any || batch->records[i].outcome == RV_OK;
+    for (size_t i = 0; i < batch->raises_count; i++)
+        any = any || batch->raises[i].outcome == RV_OK;
+    if (batch->sweep != NULL && batch->sweep->outcome == RV_OK)
+        any = any ||
+              batch->sweep->tasks_gone + batch->sweep->keys_gone + batch->sweep->alerts_gone > 0;
+    return any;
+}
+
+void database_committed(struct world *w, const struct rv_batch *batch, bool claims, int64_t now)
+{
+    if ((claims || wrote(batch)) && w->database->committed_at < now)
+        w->database->committed_at = now;
 }
 
 /* An asynchronous standby: what it had not heard of yet never was, whoever was told of it. */

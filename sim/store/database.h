@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct rv_batch;
 struct server;
 struct world;
 
@@ -23,9 +24,9 @@ struct database {
     struct rv_store_memory_data *data; /* owned */
     struct rv_store *reader;           /* owned; NULL: not shared */
     struct rv_wall_clock clock;
-    int64_t wall_ahead;            /* of the virtual time */
-    int64_t slow_until;            /* a call that was slow before faults stopped arrives */
-    int64_t looked_at;             /* what the last look of any server has shown */
+    int64_t wall_ahead; /* of the virtual time */
+    int64_t slow_until; /* a call that was slow, or lost, before faults stopped arrives */
+    int64_t looked_at;  /* what the last look of any server has shown */
     struct absence_seen *absences; /* owned */
     size_t absences_count;
     int64_t committed_at; /* the store's clock in the newest transaction */
@@ -61,6 +62,10 @@ struct rv_store *database_reader(struct world *w);
 bool database_shared(const struct world *w);
 /* How many transactions it has. */
 uint64_t database_number(const struct world *w);
+/* A transaction that began at `now` is there; `claims`: it takes or renews a role. */
+void database_committed(struct world *w, const struct rv_batch *batch, bool claims, int64_t now);
+/* Where faults have stopped: what was slow or lost before makes a server wait until then. */
+void database_slow(struct world *w, int64_t until);
 /* Faults begin. */
 void database_begin(struct world *w);
 /* Once a second: its clock may jump, it may take no writes, a standby may take over. */

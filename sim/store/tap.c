@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/slew.h"
 #include "sim/check/check.h"
+#include "sim/check/conflict.h"
 #include "sim/check/rounds.h"
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
@@ -34,6 +35,8 @@ enum fate {
 
 /* A statement that takes longer is given up. */
 enum { STORE_WITHIN_MS = 3000 };
+/* What became of a commit is asked again after so long, and then after twice as long. */
+enum { ASK_AGAIN_MS_MIN = 100, ASK_AGAIN_MS_MAX = 2000 };
 
 struct tap {
     struct rv_store store; /* first: what the scheduler holds */
@@ -54,11 +57,13 @@ struct tap {
     int64_t claimed;    /* the epoch that it claims; 0: none */
     int64_t full_until; /* virtual time */
     struct server *server;
-    bool inside;         /* a transaction is open, */
-    uint64_t connection; /* ... that came over this one */
-    uint64_t sent;       /* number of its newest transaction */
-    uint64_t heard;      /* number of the newest transaction that the process knows to be there */
-    bool owes_alarm;     /* one that it knew to be there is lost */
+    bool inside;           /* a transaction is open, */
+    uint64_t connection;   /* ... that came over this one */
+    uint64_t sent;         /* number of its newest transaction */
+    uint64_t heard;        /* number of the newest transaction that the process knows to be there */
+    bool owes_alarm;       /* one that it knew to be there is lost */
+    struct rv_batch *late; /* borrowed: still on its way, and its sender waits no longer; or NULL */
+    int64_t late_at;       /* ... virtual time at which it arrives */
 };
 
 static struct rv_store *inner_of(struct rv_store *store)
@@ -74,7 +79,7 @@ static void tap_op_close(struct rv_store *store)
 /* ---- the way to a shared store ---- */
 
 /* Until then others go on. False: the process has died meanwhile. */
-static bool wait(struct tap *tap, int64_t ms)
+static bool pause_for(struct tap *tap, int64_t ms)
 {
     struct server *s = tap->server;
     if (!tap->dead && ms > 0 && fiber_inside(s->fiber)) {
@@ -82,6 +87,23 @@ static bool wait(struct tap *tap, int64_t ms)
         fiber_pause(s->fiber);
     }
     return !tap->dead;
+}
+
+static void late_arrives(struct tap *tap);
+
+/* A commit that is still on its way may arrive meanwhile. */
+static bool wait(struct tap *tap, int64_t ms)
+{
+    struct world *w = tap->world;
+    int64_t until = w->now + ms;
+    if (tap->late != NULL && tap->late_at < until) {
+        database_slow(w, until);
+        bool lives = pause_for(tap, tap->late_at - w->now);
+        database_slow(w, until);
+        if (lives)
+            late_arrives(tap);
+    }
+    return pause_for(tap, until - w->now);
 }
 
 static int64_t half_way(struct tap *tap)
@@ -94,22 +116,32 @@ static int64_t half_way(struct tap *tap)
     return ms;
 }
 
-/* To the store, or back from it. OK: it is there. BUSY: it is not, and nobody waits any longer.
- * CORRUPT: the process is dead, nobody is answered (scheduler.h). */
-static enum rv_err travel(struct tap *tap, enum way way)
+/* To the store, or back from it. OK: it is there. BUSY: it is not, and nobody waits any longer; it
+ * arrives at *ret_late_at all the same, 0: it is lost. CORRUPT: the process is dead, nobody is
+ * answered (scheduler.h). */
+static enum rv_err travel_late(struct tap *tap, enum way way, int64_t *ret_late_at)
 {
     struct world *w = tap->world;
+    *ret_late_at = 0;
     if (tap->dead)
         return RV_ERR_CORRUPT;
     if (!database_shared(w))
         return RV_OK;
     int64_t at = w->now + half_way(tap);
     struct link *link = partition_store_link(w, tap->server->number);
-    bool comes = partition_passes(w, link, way, tap->actor, &at) && at - w->now <= STORE_WITHIN_MS;
+    bool passes = partition_passes(w, link, way, tap->actor, &at);
+    bool comes = passes && at - w->now <= STORE_WITHIN_MS;
+    *ret_late_at = passes && !comes ? at : 0;
     if (!wait(tap, comes ? at - w->now : STORE_WITHIN_MS))
         return RV_ERR_CORRUPT;
     bool answers = !w->healed && w->now < w->database->down_until ? false : comes;
     return answers ? RV_OK : RV_ERR_BUSY;
+}
+
+static enum rv_err travel(struct tap *tap, enum way way)
+{
+    int64_t late_at;
+    return travel_late(tap, way, &late_at);
 }
 
 /* What a transaction has not read yet when its connection breaks it does not get. */
@@ -225,21 +257,6 @@ static enum rv_err commit_below(struct tap *tap, struct rv_batch *batch)
     return err;
 }
 
-static bool wrote(const struct tap *tap, const struct rv_batch *batch)
-{
-    bool any = batch->workflows_count + batch->acks_count > 0 || tap->claimed != 0;
-    for (size_t i = 0; i < batch->changes_count; i++)
-        any = any || batch->changes[i].outcome == RV_OK;
-    for (size_t i = 0; i < batch->records_count; i++)
-        any = any || batch->records[i].outcome == RV_OK;
-    for (size_t i = 0; i < batch->raises_count; i++)
-        any = any || batch->raises[i].outcome == RV_OK;
-    if (batch->sweep != NULL && batch->sweep->outcome == RV_OK)
-        any = any ||
-              batch->sweep->tasks_gone + batch->sweep->keys_gone + batch->sweep->alerts_gone > 0;
-    return any;
-}
-
 static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
 {
     struct world *w = tap->world;
@@ -249,6 +266,7 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
         return err;
     struct committed by = {
         .batch_now = tap->decided_at, .begun_at = tap->begun_at, .number = database_number(w)};
+    check_conflicts(w, tap->server, batch);
     if (by.number > before)
         tap->sent = by.number;
     w->commits++;
@@ -257,8 +275,7 @@ static enum rv_err commit_through(struct tap *tap, struct rv_batch *batch)
     bool role_only = batch->workflows_count + batch->acks_count + batch->changes_count == 0;
     w->bounds.claims += tap->claimed != 0;
     w->bounds.writes += !role_only;
-    if (wrote(tap, batch) && w->database->committed_at < tap->now)
-        w->database->committed_at = tap->now;
+    database_committed(w, batch, tap->claimed != 0, tap->now);
     if (tap->claimed != 0)
         history_holds(w, tap->actor, tap->claimed);
     for (size_t i = 0; i < batch->workflows_count; i++)
@@ -361,14 +378,66 @@ static enum rv_err commit_orphaned(struct tap *tap, struct rv_batch *batch)
     return RV_ERR_COMMIT_UNKNOWN;
 }
 
+static bool unbroken(const struct tap *tap)
+{
+    const struct world *w = tap->world;
+    bool down = !w->healed && w->now < w->database->down_until;
+    return tap->connection == w->database->connections && !down && !read_only(w);
+}
+
+/* Nobody waits for it any more, but its transaction is still open: it is done, unless its
+ * connection has broken. */
+static void late_arrives(struct tap *tap)
+{
+    struct rv_batch *batch = tap->late;
+    rv_assert(batch != NULL);
+    tap->late = NULL;
+    if (!unbroken(tap))
+        tap->inner->ops->rollback(tap->inner);
+    else if (commit_through(tap, batch) == RV_OK)
+        world_say(tap->world, "store", "a commit arrives after its sender has given it up");
+}
+
+/* Whoever sent it has died, or has gone on without it. */
+static void late_orphaned(struct tap *tap)
+{
+    struct rv_batch *batch = tap->late;
+    tap->late = NULL;
+    if (batch != NULL)
+        (void)commit_orphaned(tap, batch);
+}
+
+/* The question about it has come first: the store waits for the session that it has come to, and
+ * is still at work, or ends the session that it would come to. */
+static enum rv_err late_settle(struct tap *tap)
+{
+    int64_t ms = tap->late_at - tap->world->now;
+    if (tap->late == NULL)
+        return RV_OK;
+    bool at_work = world_roll(tap->world, stream_store(tap->server->number), 2) == 0;
+    if (at_work && ms < STORE_WITHIN_MS)
+        return wait(tap, ms + 1) ? RV_OK : RV_ERR_CORRUPT;
+    tap->late = NULL;
+    tap->inner->ops->rollback(tap->inner);
+    world_say(tap->world, "store", "a commit on its way is refused");
+    return RV_OK;
+}
+
 static enum rv_err commit_sent(struct tap *tap, struct rv_batch *batch, enum fate fate)
 {
     struct world *w = tap->world;
+    int64_t late_at;
     round_sent(tap->server, ROUND_commit);
     round_commits(tap->server, batch);
-    enum rv_err err = travel(tap, WAY_TO_SERVER);
+    enum rv_err err = travel_late(tap, WAY_TO_SERVER, &late_at);
     if (err == RV_ERR_CORRUPT)
         return commit_orphaned(tap, batch);
+    if (late_at != 0 && tap->connection == w->database->connections) {
+        tap->late = batch;
+        tap->late_at = late_at;
+        world_say(w, "store", "a commit is on its way for too long");
+        return RV_ERR_COMMIT_UNKNOWN;
+    }
     if (err != RV_OK || tap->connection != w->database->connections) {
         tap->inner->ops->rollback(tap->inner);
         world_say(w, "store", "a commit does not reach it");
@@ -413,21 +482,40 @@ static void tap_op_rollback(struct rv_store *store)
     inner_of(store)->ops->rollback(inner_of(store));
 }
 
-static enum rv_err tap_op_committed(struct rv_store *store, int64_t number, bool *ret_committed)
+/* BUSY: no answer has come. */
+static enum rv_err committed_ask(struct tap *tap, int64_t number, bool *ret_committed)
 {
-    struct tap *tap = (struct tap *)store;
+    struct world *w = tap->world;
     round_sent(tap->server, ROUND_committed);
-    if (tap->dead || tap->dies || travel(tap, WAY_TO_SERVER) != RV_OK)
+    if (tap->dead || tap->dies)
         return RV_ERR_IO;
+    RV_TRY(travel(tap, WAY_TO_SERVER));
+    RV_TRY(late_settle(tap));
     /* Asked over a new connection, which breaks like the one before. */
-    uint64_t connection = tap->world->database->connections;
-    enum rv_err err = tap->inner->ops->committed(tap->inner, number, ret_committed);
-    if (err != RV_OK || travel(tap, WAY_BACK) != RV_OK ||
-        connection != tap->world->database->connections)
-        return RV_ERR_IO;
+    uint64_t connection = w->database->connections;
+    RV_TRY(tap->inner->ops->committed(tap->inner, number, ret_committed));
+    RV_TRY(travel(tap, WAY_BACK));
+    if (connection != w->database->connections)
+        return RV_ERR_BUSY;
     if (*ret_committed)
         tap->heard = tap->sent;
     return RV_OK;
+}
+
+static enum rv_err tap_op_committed(struct rv_store *store, int64_t number, bool *ret_committed)
+{
+    struct tap *tap = (struct tap *)store;
+    struct world *w = tap->world;
+    int64_t until = w->now + RV_STORE_BACK_MS, pause_ms = ASK_AGAIN_MS_MIN;
+    enum rv_err err = committed_ask(tap, number, ret_committed);
+    while (err == RV_ERR_BUSY && w->now + pause_ms <= until) {
+        database_slow(w, w->now + pause_ms);
+        (void)wait(tap, pause_ms);
+        pause_ms = pause_ms * 2 < ASK_AGAIN_MS_MAX ? pause_ms * 2 : ASK_AGAIN_MS_MAX;
+        err = committed_ask(tap, number, ret_committed);
+    }
+    late_orphaned(tap);
+    return err == RV_OK || err == RV_ERR_DEPOSED ? err : RV_ERR_IO;
 }
 
 static enum rv_err tap_op_load_tasks(struct rv_store *store, struct rv_arena *arena,
@@ -624,12 +712,14 @@ struct rv_store *tap_open(struct server *s, struct rv_store *inner)
     tap->fate = FATE_NONE;
     tap->dead = tap->dies = tap->misread = tap->owes_alarm = tap->inside = false;
     tap->heard = tap->sent = 0;
+    tap->late = NULL;
     return &tap->store;
 }
 
 void tap_close(struct server *s)
 {
     struct tap *tap = s->tap;
+    rv_assert(tap->late == NULL);
     tap->inner->ops->close(tap->inner);
     tap->inner = NULL;
 }

@@ -220,6 +220,7 @@ bool fault_is_recent(const struct world *w, enum fault fault, struct rv_task_id 
 static void strike(struct world *w, struct part part)
 {
     struct faults *f = w->faults;
+    f->any = true;
     f->struck_at[part.kind] = w->now;
     if (part.kind != FAULT_CUT) /* a link, which is felt by those whose messages take it */
         f->hit_at[part.kind][part.actor] = w->now;
@@ -259,6 +260,11 @@ int64_t fault_spread(struct world *w, int64_t mean_ms)
 bool fault_happened(const struct world *w, enum fault fault)
 {
     return w->faults->struck_at[fault] >= 0;
+}
+
+bool fault_happened_any(const struct world *w)
+{
+    return w->faults->any;
 }
 
 bool part_stays(struct world *w, enum part_kind kind, uint32_t actor, uint32_t number)

@@ -80,6 +80,7 @@ struct faults {
     uint32_t occasions[FAULT_COUNT][ACTORS_MAX]; /* so far */
     int64_t struck_at[FAULT_COUNT];              /* or was felt at last; -1: none so far */
     int64_t hit_at[FAULT_COUNT][ACTORS_MAX];     /* the same, by actor */
+    bool any;                                    /* one has struck */
     struct rv_map hits;                          /* (class, task): when one hit that task */
     struct rv_prng dice;                         /* of the fault that struck last */
     bool chosen;                                 /* only parts in `kept` are in this world */
@@ -105,6 +106,8 @@ bool fault_is_recent(const struct world *w, enum fault fault, struct rv_task_id 
                      uint32_t actors, int64_t within_ms);
 /* Whether a fault of the class has struck in this world. */
 bool fault_happened(const struct world *w, enum fault fault);
+/* ... or any fault at all. */
+bool fault_happened_any(const struct world *w);
 /* False: this world is to be without that submission, or step. */
 bool part_stays(struct world *w, enum part_kind kind, uint32_t actor, uint32_t number);
 

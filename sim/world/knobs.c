@@ -127,6 +127,8 @@ void knobs_fit(struct knobs *knobs)
 {
     if (knobs->kinds > knobs->agents)
         knobs->kinds = knobs->agents;
+    for (size_t i = 0; knobs->calm && i < FAULT_COUNT; i++)
+        knobs->rates[i] = 0;
     if (knobs->store == STORE_SHARED)
         return;
     knobs->servers = 1;               /* the others have one */

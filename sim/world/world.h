@@ -11,6 +11,7 @@
 #include "sim/cast/author.h"
 #include "sim/check/bound.h"
 #include "sim/check/line.h"
+#include "sim/check/conflict.h"
 #include "sim/check/rounds.h"
 #include "sim/world/fault.h"
 #include "sim/world/knobs.h"
@@ -148,6 +149,7 @@ struct world {
     struct bounds bounds;
     struct lineup lineup;
     struct rounds_sum rounds;
+    struct conflicts conflicts;
     struct ledger *ledger;
     struct history *history;
     struct said *said;

@@ -246,11 +246,14 @@ static enum rv_err dues_decide(struct rv_scheduler *s)
                                          piece < left ? piece : left);
         s->batch.due_count += taken;
         rv_assert(s->batch.due_count <= most);
+        size_t count = 0;
         for (size_t i = 0; i < taken; i++)
-            ids[i] = (struct rv_step_id){due[i], 0};
-        err = work_prefetch(s, ids, taken);
-        for (size_t i = 0; err == RV_OK && i < taken; i++)
-            err = decide_due(s, due[i]);
+            if (!own_skipped(s, due[i]))
+                ids[count++] = (struct rv_step_id){due[i], 0};
+        err = work_claim(s, ids, count);
+        for (size_t i = 0; err == RV_OK && i < count; i++)
+            if (!own_skipped(s, ids[i].task))
+                err = decide_due(s, ids[i].task);
         used = share_used(s);
     } while (err == RV_OK && taken > 0);
     share_enter(s, SHARE_NONE);

@@ -7,6 +7,7 @@
 #include "base/id.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "base/time.h"
 #include "core/rows.h"
 
 #include <stdbool.h>
@@ -345,10 +346,16 @@ typedef enum rv_err rv_store_begin_fn(struct rv_store *store, struct rv_wants *l
  * leaves no trace, not even its number. */
 typedef enum rv_err rv_store_commit_fn(struct rv_store *store, struct rv_batch *batch);
 typedef void rv_store_rollback_fn(struct rv_store *store);
-/* After COMMIT_UNKNOWN: is the batch of that number in the store? An error: it cannot be asked now.
- * DEPOSED: nor later, the instance's own row is another's; the process ends. SQLite can never be
- * asked after a failed write or sync: it answers IO to this and every later call, nobody may be
- * answered, the process exits, and the restart decides from the file. */
+/* How long a shared store is waited for. */
+enum { RV_STORE_BACK_MS = 60 * RV_SECOND_MS };
+
+/* After COMMIT_UNKNOWN: is the batch of that number in the store? If not, it never will be: a
+ * session that is still at work on it is waited for or ended first. A shared store that gives no
+ * answer is asked again, with pauses of 100 ms up to 2 s, for RV_STORE_BACK_MS of the monotonic
+ * clock. An instance that was deposed meanwhile is answered, too, while nobody has its number. An
+ * error: it cannot be asked, and the process ends. DEPOSED: nor later, the instance's own row is
+ * another's. SQLite can never be asked after a failed write or sync: it answers IO at once to this
+ * and every later call, nobody may be answered, and the restart decides from the file. */
 typedef enum rv_err rv_store_committed_fn(struct rv_store *store, int64_t number,
                                           bool *ret_committed);
 

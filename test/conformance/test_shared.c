@@ -365,6 +365,23 @@ static void who_does_not_renew_is_deposed_and_its_tasks_are_claimed_once(void **
     assert_int_not_equal(again.instance, s->enlistment.instance);
 }
 
+/* It has waited for the store for longer than its lease. */
+static void who_was_deposed_hears_of_its_newest_batch(void **state)
+{
+    struct subject *s = *state;
+    bool committed = false;
+    int64_t now;
+    bear_own(s, TASK_BASE, s->enlistment.instance);
+    s->wall += s->enlistment.lease_ms + RV_LEASE_MARGIN_MS + 1;
+    assert_int_equal(ask_orphans(s, other).tasks_count, 1);
+    assert_int_equal(commit(other, NULL, 0, 1), RV_OK);
+    assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_ERR_DEPOSED);
+    assert_int_equal(s->ops->committed(s->store, s->number, &committed), RV_OK);
+    assert_true(committed);
+    assert_int_equal(s->ops->committed(s->store, s->number + 1, &committed), RV_OK);
+    assert_false(committed);
+}
+
 /* The other one has looked when the lease was over; that it was renewed since is found out. */
 static void who_renews_meanwhile_is_not_deposed(void **state)
 {
@@ -574,6 +591,7 @@ int main(void)
         SHARED(where_all_numbers_live_nobody_starts),
         SHARED(a_walk_over_own_tasks_meets_no_others),
         SHARED(who_does_not_renew_is_deposed_and_its_tasks_are_claimed_once),
+        SHARED(who_was_deposed_hears_of_its_newest_batch),
         SHARED(who_renews_meanwhile_is_not_deposed),
         SHARED(who_resigns_is_deposed_without_its_lease),
         SHARED(what_one_has_claimed_others_pass_over),

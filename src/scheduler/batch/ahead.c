@@ -1,8 +1,9 @@
 /* A load is a round trip to the store, so a batch asks for all that it will most likely need
- * before it decides anything: small calls first, of large ones the first piece, then what is due,
- * what the duties will need and what long decisions came to, then, where others write, too, what
- * its polls will be given. The bytes are bounded as those of any part of a batch; what does not fit
- * is loaded by the part that needs it. */
+ * before it decides anything: small calls first, of large ones the first piece, then what the
+ * duties will need and what long decisions came to, what is due, and, where others write, too, what
+ * its polls will be given. The last two are claimed: others leave them alone meanwhile. The bytes
+ * are bounded as those of any part of a batch; what does not fit is loaded by the part that needs
+ * it. */
 #include "scheduler/batch/ahead.h"
 
 #include "base/assert.h"
@@ -147,7 +148,6 @@ enum rv_err ahead_name(struct rv_scheduler *s, ahead_duties_fn *duties_want,
         return RV_ERR_MEMORY;
     calls_name(s, false, &names);
     calls_name(s, true, &names);
-    dues_name(s, &names);
     size_t before = names.count;
     names.count += duties_want(s, names.ids + names.count, names.most - names.count);
     s->batch.histories = names.count > before || calls_tell(s);
@@ -157,6 +157,7 @@ enum rv_err ahead_name(struct rv_scheduler *s, ahead_duties_fn *duties_want,
     work_load_begin(s);
     ret_wants->count = work_load_name(s, names.ids, names.count, fresh);
     before = names.count;
+    dues_name(s, &names);
     ready_name(s, &names);
     ret_wants->claims = work_load_name(s, names.ids + before, names.count - before,
                                        fresh + ret_wants->count);

@@ -35,7 +35,7 @@ struct batch {
     struct rv_arena *arena;
     struct work *works;        /* every task that the batch touches */
     struct rv_map works_by_id; /* id -> struct work * */
-    struct rv_map skipped;     /* tasks of which another transaction hands out a step */
+    struct rv_map skipped;     /* tasks that another transaction has claimed */
     struct rv_map named;       /* id -> the load that has named it last, */
     uint64_t loads;            /* ... by its number */
     struct pending_list calls;

@@ -54,5 +54,7 @@ RV_CHECK enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_want
  * under way is used: the first one always, if `count` is not 0. */
 RV_CHECK enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids,
                                    size_t count);
+/* The same, of tasks that only one server need decide; own_skipped tells what others have. */
+RV_CHECK enum rv_err work_claim(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count);
 
 #endif

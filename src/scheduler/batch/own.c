@@ -9,6 +9,9 @@
 #include "scheduler/batch/work.h"
 #include "store/store.h"
 
+/* A task that another transaction has claimed is looked at again after this. */
+enum { SKIPPED_MS = 100 };
+
 bool task_is_own(const struct rv_scheduler *s, const struct rv_task *task)
 {
     return !s->enlistment.shared || task->locked_by == s->enlistment.instance;
@@ -32,6 +35,14 @@ enum rv_err work_own(struct rv_scheduler *s, struct work *work)
     work->task = task;
     work->changed = true;
     return RV_OK;
+}
+
+bool own_skipped(struct rv_scheduler *s, struct rv_task_id id)
+{
+    bool skipped = rv_map_find(&s->batch.skipped, (uint64_t)id.value, 0) != NULL;
+    if (skipped)
+        state_look_again(s, id, s->batch.now + SKIPPED_MS);
+    return skipped;
 }
 
 void own_forget(struct rv_scheduler *s, const struct work *work)

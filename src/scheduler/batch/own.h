@@ -21,6 +21,9 @@ bool task_is_own(const struct rv_scheduler *s, const struct rv_task *task);
 bool work_is_own(const struct rv_scheduler *s, const struct work *work);
 /* A task without a live owner becomes this server's, with this batch. MEMORY. */
 RV_CHECK enum rv_err work_own(struct rv_scheduler *s, struct work *work);
+/* Whether the batch has asked for the task as a claim, and another transaction has it: that may
+ * come to nothing, and the task is looked at again. */
+bool own_skipped(struct rv_scheduler *s, struct rv_task_id id);
 /* The task is another server's, or gone: what is remembered of it is forgotten. Its steps are those
  * of the work; what else is known of it the end of a walk finds (duties/scan.c). */
 void own_forget(struct rv_scheduler *s, const struct work *work);

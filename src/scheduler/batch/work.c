@@ -308,7 +308,7 @@ enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_wants *load)
 
 /* One load, of as much as the share has room for. */
 static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_step_id *ids,
-                                  size_t count, struct rv_wants *load)
+                                  size_t count, bool claims, struct rv_wants *load)
 {
     struct rv_task_id *fresh = RV_NEW_ARRAY(s->batch.arena, struct rv_task_id, count + 1);
     *load = (struct rv_wants){.arena = s->batch.arena,
@@ -319,6 +319,7 @@ static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_step_i
         return RV_ERR_MEMORY;
     work_load_begin(s);
     load->count = work_load_name(s, ids, count, fresh);
+    load->claims = claims ? load->count : 0;
     if (load->count == 0)
         return RV_OK;
     enum rv_err err = s->store->ops->load(s->store, load);
@@ -329,7 +330,8 @@ static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_step_i
     return err;
 }
 
-enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
+static enum rv_err prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count,
+                            bool claims)
 {
     size_t piece = share_load(s);
     for (size_t i = 0; i < count && (i == 0 || !share_used(s)); i += piece) {
@@ -339,11 +341,21 @@ enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, 
             if (ids[k].task.value != 0 && shortage_parks(s, ids[k].task) &&
                 work_find(s, ids[k].task) == NULL)
                 RV_TRY(work_take_bare(s, ids[k].task));
-        RV_TRY(prefetch_piece(s, ids + i, its, &load));
+        RV_TRY(prefetch_piece(s, ids + i, its, claims, &load));
         if (load.tasks_count < load.count)
             break;
     }
     return RV_OK;
+}
+
+enum rv_err work_prefetch(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
+{
+    return prefetch(s, ids, count, false);
+}
+
+enum rv_err work_claim(struct rv_scheduler *s, const struct rv_step_id *ids, size_t count)
+{
+    return prefetch(s, ids, count, true);
 }
 
 static enum rv_err adopt_step(struct rv_scheduler *s, struct work *work,

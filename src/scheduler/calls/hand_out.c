@@ -21,9 +21,6 @@
 #include "scheduler/batch/work.h"
 #include "scheduler/calls/polls.h"
 
-/* A task of which another transaction hands out a step is looked at again after this. */
-enum { SKIPPED_MS = 100 };
-
 static bool desk_has(void *self, struct rv_task_id task)
 {
     return work_find(self, task) != NULL;
@@ -31,7 +28,7 @@ static bool desk_has(void *self, struct rv_task_id task)
 
 static enum rv_err desk_load(void *self, const struct rv_step_id *ids, size_t count)
 {
-    return work_prefetch(self, ids, count);
+    return work_claim(self, ids, count);
 }
 
 /* The hint is believed only if the row says so. The owner escalates a task whose definition cannot
@@ -43,10 +40,8 @@ static enum rv_err desk_verify(void *self, const struct agent_kind *kind, struct
     struct rv_scheduler *s = self;
     struct work *work;
     *ret_task = NULL;
-    if (rv_map_find(&s->batch.skipped, (uint64_t)id.task.value, 0) != NULL) {
-        state_look_again(s, id.task, s->batch.now + SKIPPED_MS);
+    if (own_skipped(s, id.task))
         return RV_OK;
-    }
     enum rv_err err = work_get(s, id.task, &work);
     if (err != RV_OK || work->task == NULL || work->task->state == RV_TASK_ERROR)
         return err;

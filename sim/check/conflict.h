@@ -1,0 +1,20 @@
+/* conflict.h - changes that lose their guard to those of other servers. */
+#ifndef RV_SIM_CONFLICT_H
+#define RV_SIM_CONFLICT_H
+
+#include <stdint.h>
+
+/* Of all that were sent to a shared store. */
+struct conflicts {
+    uint64_t changes;
+    uint64_t lost;
+};
+
+struct rv_batch;
+struct server;
+struct world;
+
+/* The store has looked at all of its guards. */
+void check_conflicts(struct world *w, const struct server *s, const struct rv_batch *batch);
+
+#endif
