@@ -509,9 +509,10 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.deliveries_count = s->batch.deliveries_room = s->batch.picks_count = 0;
     s->batch.unheard = s->batch.clock_told = s->batch.place_told = false;
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
-    s->batch.forgot = s->batch.renew = false;
+    s->batch.forgot = s->batch.renew = s->batch.renewed = false;
     s->batch.looks_for_orphans = false;
-    s->batch.deposed_at = 0;
+    s->batch.deposes = false;
+    s->batch.orphaned_at = 0;
     s->batch.held.value = 0;
     s->batch.sweep = NULL;
     s->batch.ready = NULL;
@@ -670,7 +671,8 @@ static enum rv_err batch_open(struct rv_scheduler *s)
     if (s->history_lost)
         forget_history(s);
     s->batch.looks_for_orphans = s->batch.looks_for_orphans && loaded;
-    s->batch.deposed_at = loaded ? wants.deposed_at : 0;
+    s->batch.deposes = loaded && wants.deposed_at != 0;
+    s->batch.orphaned_at = loaded ? wants.orphaned_at : 0;
     s->batch.cut = loaded && wants.cut;
     s->batch.servers = loaded ? wants.servers : NULL;
     s->batch.servers_count = loaded ? wants.servers_count : 0;

@@ -122,7 +122,7 @@ enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *l
 enum rv_err rv_store_load_name(struct rv_wants *load, size_t beside)
 {
     load->tasks_count = 0;
-    load->deposed_at = 0;
+    load->deposed_at = load->orphaned_at = 0;
     load->servers = NULL;
     load->servers_count = 0;
     for (size_t i = 0; i < RV_REGISTRY_COUNT; i++)

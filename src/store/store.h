@@ -310,9 +310,11 @@ struct rv_wants {
     struct rv_key_row *key_rows;         /* for each key; `task` 0 where it is free */
     int64_t *name_ids;                   /* for each name; 0: there is no such workflow */
     int64_t registry[RV_REGISTRY_COUNT]; /* versions, not newer than what is read after this */
-    int64_t now;        /* what the store's clock showed then: no row was changed after it */
-    int64_t deposed_at; /* when the one of those now deposed was alive that lived the longest; 0:
+    int64_t now;         /* what the store's clock showed then: no row was changed after it */
+    int64_t deposed_at;  /* when the one of those now deposed was alive that lived the longest; 0:
                            none is. Else the transaction is to be committed */
+    int64_t orphaned_at; /* the same of the owners of the orphans that it has found, whoever has
+                            deposed them; 0: it has found none, or nobody knows */
 };
 
 struct rv_store;

@@ -351,13 +351,18 @@ static void who_does_not_renew_is_deposed_and_its_tasks_are_claimed_once(void **
     assert_int_equal(found.tasks[0].id.value, TASK_BASE);
     assert_int_equal(found.tasks[0].how, RV_LOADED_ORPHAN);
     assert_true(found.deposed_at > 0);
+    assert_int_equal(found.orphaned_at, found.deposed_at);
+    int64_t orphaned_at = found.orphaned_at;
     assert_int_equal(ask_orphans(s, third).tasks_count, 0); /* they are claimed */
     third->ops->rollback(third);
     assert_int_equal(commit(other, NULL, 0, 2), RV_OK);
     int64_t now;
     assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_ERR_DEPOSED);
     /* It was not taken over: it has no live owner, for whoever asks next. */
-    assert_int_equal(ask_orphans(s, third).tasks_count, 1);
+    found = ask_orphans(s, third);
+    assert_int_equal(found.tasks_count, 1);
+    assert_int_equal(found.deposed_at, 0);
+    assert_int_equal(found.orphaned_at, orphaned_at);
     third->ops->rollback(third);
     third->ops->close(third);
     struct rv_enlistment again = {.lease_ms = LEASE_MS};

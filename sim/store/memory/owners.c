@@ -104,9 +104,12 @@ static enum rv_err orphans_find(struct memory *store, struct rv_wants *load, siz
     deposed_find(store, load);
     for (size_t i = 0; i < open->count && *count < most; i++) {
         const struct rv_task *task = ((const struct node *)open->at[i].row)->row;
-        if (rv_task_state_open(task->state) && !owner_lives(store, task->locked_by) &&
-            !is_claimed(store, task->id))
-            RV_TRY(found_add(store, load, task->id, RV_LOADED_ORPHAN, count));
+        if (!rv_task_state_open(task->state) || owner_lives(store, task->locked_by) ||
+            is_claimed(store, task->id))
+            continue;
+        int64_t alive_at = store->data->registry.instances[task->locked_by].alive_at;
+        load->orphaned_at = alive_at > load->orphaned_at ? alive_at : load->orphaned_at;
+        RV_TRY(found_add(store, load, task->id, RV_LOADED_ORPHAN, count));
     }
     return RV_OK;
 }

@@ -26,6 +26,13 @@ static void absence_add(struct rv_scheduler *s, int64_t from, int64_t until, int
 void absence_of_other(struct rv_scheduler *s, int64_t since)
 {
     rv_assert(s->looked);
+    /* Its tasks come in pieces. */
+    for (size_t i = 0; i < s->absences_count; i++) {
+        if (s->absences[i].from == since && s->absences[i].gone_from == since) {
+            s->absences[i].until = s->batch.now;
+            return;
+        }
+    }
     absence_add(s, since, s->batch.now, since);
 }
 

@@ -68,11 +68,13 @@ struct batch {
     size_t picks_count;
     bool must_commit; /* the role was renewed, or the lease, or somebody is deposed */
     bool renew;       /* the lease is */
+    bool renewed;     /* ... and that is written */
     const struct rv_server *servers; /* that live, or own tasks; NULL: not asked for */
     size_t servers_count;
     bool cut;               /* the load had no room for all that was asked for */
     bool looks_for_orphans; /* the load has asked for tasks without a live owner */
-    int64_t deposed_at;     /* the owners of tasks that it takes over were alive then; 0: none */
+    bool deposes;           /* servers whose lease is over, with what it writes */
+    int64_t orphaned_at;    /* the owners of tasks that it takes over were alive then; 0: none */
     struct rv_sweep *sweep; /* NULL: none in this batch */
     struct rv_str *ready;   /* of rv_batch */
     size_t ready_count;

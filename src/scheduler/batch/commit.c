@@ -215,6 +215,7 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         s->batch.lost = err != RV_OK;
     }
     s->batch.wrote = s->batch.wrote || err == RV_OK;
+    s->batch.renewed = s->batch.renewed || (batch.renew && err == RV_OK);
     s->batch.swept = s->batch.swept || (first && err == RV_OK);
     return err;
 }
@@ -257,7 +258,7 @@ static size_t taskless_count(const struct rv_scheduler *s)
 static enum rv_err commit_taskless(struct rv_scheduler *s)
 {
     int64_t now;
-    if (taskless_count(s) == 0)
+    if (taskless_count(s) == 0 && !s->batch.renew)
         return RV_OK;
     enum rv_err err = commit_transaction_begin(s, NULL, &now);
     if (err == RV_OK)

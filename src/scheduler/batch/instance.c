@@ -31,6 +31,6 @@ void instance_lease_keep(struct rv_scheduler *s)
 
 void instance_lease_learn(struct rv_scheduler *s)
 {
-    if (s->batch.renew && s->batch.wrote)
+    if (s->batch.renewed)
         s->lease_at = s->batch.now + s->options.role_lease_ms / 2;
 }

@@ -29,10 +29,9 @@ static enum rv_err takeover_plan(struct rv_scheduler *s)
     int64_t taken = 0;
     if (!s->enlistment.shared)
         return RV_OK;
-    if (s->batch.deposed_at != 0) {
-        s->batch.must_commit = true;
-        absence_of_other(s, s->batch.deposed_at);
-    }
+    s->batch.must_commit = s->batch.must_commit || s->batch.deposes;
+    if (s->batch.orphaned_at != 0)
+        absence_of_other(s, s->batch.orphaned_at);
     for (struct work *w = s->batch.works; w != NULL; w = w->next) {
         if (!w->orphan || w->task == NULL)
             continue;
