@@ -82,7 +82,7 @@ static bool lasts(struct world *w, const struct server *s, bool is_so, struct re
     if (from.batches < a->started.batches)
         from = a->started;
     uint64_t open = (uint64_t)w->history->open;
-    /* Where the store is far away an end within the time of its answer is looked at again. */
+    /* If the store answers late, an end within its answer time is checked again. */
     uint64_t looks = (database_shared(w) ? 4 : 2) * open / k->findings_max;
     uint64_t batches = BATCHES_SLACK + open / k->scan_rows + looks + a->behind;
     batches += check_turns(w);

@@ -21,7 +21,7 @@ struct attention {
     int64_t seen_at;        /* the store's clock in its newest batch; 0: it did not go well */
     int64_t heard_at;       /* ... and what it showed when the oldest call that stayed arrived */
     uint64_t behind;   /* calls and requests that take turns before what is owed, one in a batch */
-    int64_t looked_at; /* virtual time: all open steps were looked at */
+    int64_t looked_at; /* virtual time of the last check of all open steps */
 };
 
 struct bounds {

@@ -30,10 +30,10 @@
 enum { PAUSE_MS_MIN = 50, PAUSE_MS_MAX = RV_SECOND_MS };
 /* Agents for which one batch asks. */
 enum { STEALS_MAX = 16 };
-/* Agents of which one batch tells the others. */
+/* Agents that one batch names to the other servers. */
 enum { READY_MAX = 16 };
 
-/* How a server looks for steps of one agent. */
+/* State of the search for waiting steps of one agent on other servers. */
 struct hunger {
     int64_t look_at;
     int64_t pause_ms;              /* 0: what the newest look has found was handed out */

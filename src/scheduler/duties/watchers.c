@@ -20,7 +20,7 @@ struct watchers {
     struct rv_map seen; /* task that is waited for -> its revision, as its waiters know it */
     int64_t look_at;
     size_t from;             /* slot of the waiters at which the next look begins */
-    struct rv_task_id *gone; /* in the batch's arena: retention has removed them meanwhile */
+    struct rv_task_id *gone; /* in the batch's arena: tasks that retention removed */
     size_t gone_count;
 };
 
