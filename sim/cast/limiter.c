@@ -4,6 +4,7 @@
 
 #include "sim/check/check.h"
 #include "sim/cast/workload.h"
+#include "sim/store/database.h"
 #include "sim/world/world.h"
 
 #include <stdio.h>
@@ -169,7 +170,9 @@ void limiter_started(struct world *w, struct rv_store *store)
 
 void limiter_rewind(struct world *w)
 {
-    w->limiter.unknown = w->knobs.limits > 0;
+    for (size_t k = 0; k < SIM_KINDS_MAX; k++)
+        w->limiter.kinds[k].begun_in = 0;
+    limiter_started(w, database_reader(w));
 }
 
 bool limiter_limits(const struct world *w, uint64_t agent)

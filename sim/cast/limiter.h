@@ -23,7 +23,7 @@ struct limited {
 
 struct limiter {
     struct limited kinds[SIM_KINDS_MAX];
-    bool unknown;    /* a standby took over, or the records could not be read after a start */
+    bool unknown;    /* the records could not be read */
     bool busy;       /* waits for an answer */
     uint32_t asked;  /* the kind that the answer is about */
     uint32_t lifted; /* kinds whose pause and rate are lifted, once faults have stopped */
@@ -39,7 +39,8 @@ void limiter_lost(struct world *w, struct exchange *x);
 void limiter_committed(struct world *w, const struct rv_batch *batch, int64_t now);
 /* The server's: what the records say after a start. */
 void limiter_started(struct world *w, struct rv_store *store);
-/* The database's: the newest commits are lost, and with them perhaps what they said of limits. */
+/* The database's: the newest commits are lost, and with them perhaps what they said of limits: what
+ * the records say now. */
 void limiter_rewind(struct world *w);
 /* Whether anything is limited for that kind: what is ready may wait for that. */
 bool limiter_limits(const struct world *w, uint64_t agent);

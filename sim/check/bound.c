@@ -98,7 +98,7 @@ static bool owns(const struct world *w, const struct server *s, const struct rv_
 
 /* I-21: an open attempt whose agent is silent ends when its lease does, or its complete-by, within
  * a lease of the supervisor's role and two scans; one that was revoked when its complete-by
- * passes. The bound begins when all that arrived before that end has been taken by a batch: a
+ * passes; a step that waits for an agent when its timeout does. The bound begins when all that arrived before that end has been taken by a batch: a
  * server that is behind its callers does not know before who is silent. Where a timeout of the
  * workflow has passed too, one decision follows both, and waits for the later one (RULES 3). */
 static void check_overdue(struct world *w, const struct server *s, const struct rv_task *task,
@@ -106,11 +106,13 @@ static void check_overdue(struct world *w, const struct server *s, const struct 
 {
     const struct attention *a = &s->attention;
     const struct rv_step *row = &step->row;
+    bool live = rv_attempt_state_live(row->attempt_state);
+    bool waits = row->kind == RV_KIND_CALL && row->state == RV_STEP_PENDING && row->deadline != 0 &&
+                 task->suspended_at == 0;
     int64_t at = row->attempt_state == RV_ATTEMPT_REVOKED ? row->complete_by : row->lease_until;
-    if (row->deadline > at && row->deadline <= a->seen_at)
+    if (!live || (row->deadline > at && row->deadline <= a->seen_at))
         at = row->deadline;
-    bool overdue = owns(w, s, task) && rv_attempt_state_live(row->attempt_state) &&
-                   at < a->heard_at;
+    bool overdue = owns(w, s, task) && (live || waits) && at < a->heard_at;
     if (lasts(w, s, overdue, &step->overdue[s->number]))
         world_violate(w, "I-21", "step %u: attempt %u should have ended %lld ms ago", row->number,
                       row->attempt, (long long)(a->seen_at - at));
@@ -136,8 +138,10 @@ static void check_offered(struct world *w, const struct server *s, const struct 
 {
     int64_t seen_at = s->attention.seen_at;
     const struct rv_step *row = &step->row;
+    /* Once its timeout has passed it is handed out nowhere, and only its owner may say so. */
+    bool over = row->deadline != 0 && row->deadline <= seen_at && !owns(w, s, &task->row);
     bool ready = row->kind == RV_KIND_CALL && row->state == RV_STEP_PENDING &&
-                 task->row.suspended_at == 0 && row->ready_at < seen_at &&
+                 task->row.suspended_at == 0 && row->ready_at < seen_at && !over &&
                  is_free(takers, step->agent) && !limiter_limits(w, step->agent);
     /* What a server takes from others does not stay in the line of its circuit: its own steps are
      * that circuit's probes before it (decision 036). */

@@ -1,10 +1,9 @@
 /* What an operator allows the agents of one name. A server knows what was committed before its
  * batch began: where several share a store, what begins in a batch that was under way by then is
- * left out. So is all in a world whose store has lost what was committed. */
+ * left out. */
 #include "sim/check/check.h"
 
 #include "sim/store/database.h"
-#include "sim/world/fault.h"
 #include "sim/world/server.h"
 #include "sim/cast/limiter.h"
 #include "sim/world/world.h"
@@ -81,8 +80,7 @@ static bool is_told(const struct world *w, const struct limited *kind)
 void check_limits(const struct transition *t)
 {
     struct limiter *l = &t->w->limiter;
-    bool lost = fault_happened(t->w, FAULT_FAILOVER);
-    if (t->w->knobs.limits == 0 || l->unknown || lost)
+    if (t->w->knobs.limits == 0 || l->unknown)
         return;
     for (size_t k = 0; k < SIM_KINDS_MAX; k++)
         check_open(t->w, &l->kinds[k]);

@@ -249,7 +249,8 @@ void database_committed(struct world *w, const struct rv_batch *batch, bool clai
         w->database->committed_at = now;
 }
 
-/* An asynchronous standby: what it had not heard of yet never was, whoever was told of it. */
+/* A standby. Every second one is asynchronous: what it had not heard of yet never was, whoever was
+ * told of it. */
 static void fail_over(struct world *w)
 {
     struct database *d = w->database;
@@ -257,10 +258,11 @@ static void fail_over(struct world *w)
     size_t most = rv_store_memory_data_kept(d->data);
     if (most > number - d->base)
         most = number - d->base;
-    size_t lost = (size_t)fault_roll(w, most + 1);
+    size_t lost = fault_roll(w, 2) == 0 ? 0 : (size_t)fault_roll(w, most + 1);
     int64_t ms = (int64_t)fault_roll(w, 5000);
     world_say(w, "store", "a standby takes over in %lld ms, without the newest %zu transactions",
               (long long)ms, lost);
+    d->lost += lost;
     rv_store_memory_data_lose(d->data, lost);
     rewind_to(w, number - lost);
     bound_start(w);

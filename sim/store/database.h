@@ -29,6 +29,7 @@ struct database {
     int64_t looked_at;  /* what the last look of any server has shown */
     struct absence_seen *absences; /* owned */
     size_t absences_count;
+    size_t lost;          /* transactions that a standby had not heard of */
     int64_t committed_at; /* the store's clock in the newest transaction */
     int64_t held_until;   /* servers that are gone had to delete nothing before (decision 019) */
     int64_t down_until;   /* virtual time: nobody answers */

@@ -19,13 +19,16 @@ void rv_agent_shares_write(struct rv_buf *buf, const struct rv_agent_shares *sha
 {
     rv_buf_printf(buf,
                   "{\"version\":%lld,\"limitAt\":%lld,\"concurrent\":%u,\"perSecond\":%u,"
-                  "\"since\":%lld,\"turn\":%u,\"parts\":[",
+                  "\"since\":%lld,\"adopting\":%s,\"turn\":%u,\"parts\":[",
                   (long long)shares->version, (long long)shares->limit_at, shares->concurrent,
-                  shares->per_second, (long long)shares->since, shares->turn);
+                  shares->per_second, (long long)shares->since, shares->adopting ? "true" : "false",
+                  shares->turn);
     for (size_t i = 0; i < shares->parts_count; i++) {
         const struct rv_agent_part *part = &shares->parts[i];
-        rv_buf_printf(buf, "%s{\"server\":%u,\"concurrent\":%u,\"perSecond\":%u}", i > 0 ? "," : "",
-                      part->server, part->concurrent, part->per_second);
+        rv_buf_printf(buf,
+                      "%s{\"server\":%u,\"concurrent\":%u,\"perSecond\":%u,\"countsSince\":%lld}",
+                      i > 0 ? "," : "", part->server, part->concurrent, part->per_second,
+                      (long long)part->counts_since);
     }
     rv_buf_lit(buf, "]}");
 }
@@ -51,7 +54,8 @@ static bool part_read(const struct rv_json *json, struct rv_agent_part *part)
     uint32_t server;
     bool read = small_read(json, "server", RV_SERVERS_MAX, &server) &&
                 small_read(json, "concurrent", RV_AGENT_CONCURRENT_MAX, &part->concurrent) &&
-                small_read(json, "perSecond", RV_BUCKET_RATE_MAX, &part->per_second);
+                small_read(json, "perSecond", RV_BUCKET_RATE_MAX, &part->per_second) &&
+                number_read(json, "countsSince", INT64_MAX, &part->counts_since);
     part->server = (uint8_t)server;
     return read;
 }
@@ -64,6 +68,10 @@ enum rv_err rv_agent_shares_read(struct rv_arena *arena, const struct rv_record 
     *ret_shares = read;
     RV_TRY(rv_json_parse(arena, record->value, RV_JSON_DEPTH_MAX, &value, NULL));
     const struct rv_json *parts = rv_json_get(&value, RV_STR("parts"));
+    const struct rv_json *adopting = rv_json_get(&value, RV_STR("adopting"));
+    if (adopting == NULL || adopting->type != RV_JSON_BOOL)
+        return RV_ERR_INVALID;
+    read.adopting = adopting->truth;
     if (!number_read(&value, "version", INT64_MAX, &read.version) ||
         !number_read(&value, "limitAt", INT64_MAX, &read.limit_at) ||
         !number_read(&value, "since", INT64_MAX, &read.since) ||
@@ -85,10 +93,10 @@ enum rv_err rv_agent_shares_read(struct rv_arena *arena, const struct rv_record 
 void rv_agent_use_write(struct rv_buf *buf, const struct rv_agent_use *use)
 {
     rv_buf_printf(buf,
-                  "{\"version\":%lld,\"limitAt\":%lld,\"open\":%u,\"older\":%u,\"wanted\":%u,"
-                  "\"waiting\":%u,\"idle\":%u}",
+                  "{\"version\":%lld,\"limitAt\":%lld,\"open\":%u,\"older\":%u,"
+                  "\"countsSince\":%lld,\"wanted\":%u,\"waiting\":%u,\"idle\":%u}",
                   (long long)use->version, (long long)use->limit_at, use->open, use->older,
-                  use->wanted, use->waiting, use->idle);
+                  (long long)use->counts_since, use->wanted, use->waiting, use->idle);
 }
 
 /* "3/payment" */
@@ -127,6 +135,7 @@ enum rv_err rv_agent_use_read(struct rv_arena *arena, const struct rv_record *re
         !number_read(&value, "limitAt", INT64_MAX, &read.limit_at) ||
         !small_read(&value, "open", UINT32_MAX, &read.open) ||
         !small_read(&value, "older", UINT32_MAX, &read.older) ||
+        !number_read(&value, "countsSince", INT64_MAX, &read.counts_since) ||
         !small_read(&value, "wanted", UINT32_MAX, &read.wanted) ||
         !small_read(&value, "waiting", UINT32_MAX, &read.waiting) ||
         !small_read(&value, "idle", UINT32_MAX, &read.idle))
@@ -178,13 +187,21 @@ static bool any_left(const struct rv_agent_division *d, const struct rv_agent_sh
     return false;
 }
 
-/* All servers follow these shares, and know the limit. */
+/* All servers have reported what they make of these shares. */
 static bool all_follow(const struct rv_agent_shares *shares, const struct divided *all,
                        size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (all[i].use == NULL || all[i].use->version != shares->version ||
-            all[i].use->limit_at != shares->limit_at)
+        if (all[i].use == NULL || all[i].use->version != shares->version)
+            return false;
+    return true;
+}
+
+static bool all_know_limit(const struct rv_agent_shares *shares, const struct divided *all,
+                           size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (all[i].use == NULL || all[i].use->limit_at != shares->limit_at)
             return false;
     return true;
 }
@@ -249,22 +266,32 @@ static bool is_unfair(const struct divided *all, size_t count, bool open)
 }
 
 /* What somebody has beyond his target is taken back, where another one waits for it or there is not
- * so much any more; `left`: what may be given to others now. */
-static bool part_move(uint32_t *has, uint64_t target, bool takes, uint64_t *left)
+ * so much any more. `open`: what he holds in any case, and what costs nothing to give while
+ * anything may be given. `left`: what may be given to others now. */
+static bool part_move(uint32_t *part, uint64_t target, bool takes, uint32_t open, uint64_t *left)
 {
-    uint32_t before = *has;
-    if (*has > target && takes)
-        *has = (uint32_t)target;
-    if (*has<target && * left> 0) {
-        uint64_t more = target - *has < *left ? target - *has : *left;
-        *has += (uint32_t)more;
-        *left -= more;
+    uint64_t before = *part, now = before;
+    if (before > target && takes)
+        now = target;
+    if (before<target && * left> 0) {
+        uint64_t free = open > before ? open - before : 0;
+        uint64_t lacks = target - before, more = lacks < free + *left ? lacks : free + *left;
+        now = before + more;
+        *left -= more > free ? more - free : 0;
     }
-    return *has != before;
+    *part = (uint32_t)now;
+    return now != before;
 }
 
+/* How much the reports tell. */
+struct told {
+    bool complete; /* all attempts that are open, or may begin, are counted by the parts and them */
+    bool known;    /* ... under the limit as it is: something may be given */
+    bool lowered;  /* fewer attempts may be open than before */
+};
+
 static bool open_divide(const struct rv_agent_shares *shares, struct divided *all, size_t count,
-                        bool known, bool *ret_gives)
+                        const struct told *told, bool *ret_gives)
 {
     uint64_t older = 0, held = 0, given = 0;
     bool changed = false;
@@ -277,16 +304,19 @@ static bool open_divide(const struct rv_agent_shares *shares, struct divided *al
     }
     uint64_t whole = shares->concurrent > older ? shares->concurrent - older : 0;
     targets_set(all, count, whole, shares->turn, asks_open);
-    uint64_t spare = known && held < whole ? whole - held : 0, left = spare;
+    uint64_t spare = told->known && held < whole ? whole - held : 0, left = spare;
     bool takes = given > whole || is_unfair(all, count, true);
+    /* One server may have as much open as its share was, while another one has room. */
+    bool stops = told->lowered && (!told->complete || held > whole);
     for (size_t i = 0; i < count; i++)
-        changed |= part_move(&all[i].part.concurrent, all[i].target, takes, &left);
+        changed |= part_move(&all[i].part.concurrent, stops ? 0 : all[i].target, takes || stops,
+                             all[i].use != NULL ? all[i].use->open : 0, &left);
     *ret_gives = *ret_gives || left < spare;
     return changed;
 }
 
 static bool rate_divide(const struct rv_agent_shares *shares, struct divided *all, size_t count,
-                        bool known, bool *ret_gives)
+                        const struct told *told, bool *ret_gives)
 {
     uint64_t given = 0;
     bool changed = false;
@@ -295,29 +325,32 @@ static bool rate_divide(const struct rv_agent_shares *shares, struct divided *al
     for (size_t i = 0; i < count; i++)
         given += all[i].part.per_second;
     targets_set(all, count, shares->per_second, shares->turn, asks_begin);
-    uint64_t spare = known && given < shares->per_second ? shares->per_second - given : 0;
+    uint64_t spare = told->known && given < shares->per_second ? shares->per_second - given : 0;
     uint64_t left = spare;
     bool takes = given > shares->per_second || is_unfair(all, count, false);
     for (size_t i = 0; i < count; i++)
-        changed |= part_move(&all[i].part.per_second, all[i].target, takes, &left);
+        changed |= part_move(&all[i].part.per_second, all[i].target, takes, 0, &left);
     *ret_gives = *ret_gives || left < spare;
     return changed;
 }
 
-static bool limit_take(const struct rv_agent_division *d, struct rv_agent_shares *shares)
+/* The limit as it is now. *ret_lowered: fewer attempts may be open than before. */
+static bool limit_take(const struct rv_agent_limit *limit, struct rv_agent_shares *shares,
+                       struct divided *all, size_t count, bool *ret_lowered)
 {
-    const struct rv_agent_limit *limit = d->limit;
+    *ret_lowered = false;
     if (shares->version != 0 && shares->limit_at == limit->at &&
         shares->concurrent == limit->concurrent && shares->per_second == limit->per_second)
         return false;
-    /* What was given before there was a limit of that kind is nothing. */
-    for (size_t i = 0; i < shares->parts_count; i++) {
-        if (shares->concurrent == 0)
-            shares->parts[i].concurrent = 0;
-        if (shares->per_second == 0)
-            shares->parts[i].per_second = 0;
-    }
     bool begins = shares->version == 0 || shares->concurrent == 0;
+    /* What was given before there was a limit of that kind is nothing. */
+    for (size_t i = 0; i < count; i++) {
+        if (begins)
+            all[i].part.concurrent = 0;
+        if (shares->per_second == 0)
+            all[i].part.per_second = 0;
+    }
+    *ret_lowered = limit->concurrent < shares->concurrent;
     shares->limit_at = limit->at;
     shares->concurrent = limit->concurrent;
     shares->per_second = limit->per_second;
@@ -326,37 +359,71 @@ static bool limit_take(const struct rv_agent_division *d, struct rv_agent_shares
     return true;
 }
 
+/* What a server had handed out that is gone, or does not count it any more, the owners of the tasks
+ * count from now on. Its share may be used up by that. */
+static bool since_move(const struct rv_agent_division *d, struct rv_agent_shares *shares,
+                       struct divided *all, size_t count)
+{
+    bool anew = any_left(d, shares), changed = anew;
+    int64_t now = d->now;
+    for (size_t i = 0; i < count; i++) {
+        struct rv_agent_part *part = &all[i].part;
+        if (all[i].use == NULL || all[i].use->counts_since == part->counts_since)
+            continue;
+        changed = true;
+        anew = anew || part->counts_since != 0; /* else it has handed out nothing yet */
+        part->concurrent = 0;
+        part->counts_since = all[i].use->counts_since;
+        now = part->counts_since > now ? part->counts_since : now;
+    }
+    if (shares->since != 0 && anew)
+        shares->since = now;
+    return changed;
+}
+
+/* Reports from before the last open task had an owner that lives may lack what is open of it: all
+ * report once more after that. */
+static bool adoption_note(const struct rv_agent_division *d, struct rv_agent_shares *shares)
+{
+    bool changed = shares->adopting == d->adopted;
+    shares->adopting = !d->adopted;
+    return changed;
+}
+
 enum rv_err rv_agent_shares_divide(struct rv_arena *arena, const struct rv_agent_division *division,
                                    struct rv_agent_shares *shares, bool *ret_changed)
 {
     size_t count = division->servers_count;
     struct divided *all = RV_NEW_ARRAY(arena, struct divided, count + 1);
     struct rv_agent_part *parts = RV_NEW_ARRAY(arena, struct rv_agent_part, count + 1);
+    struct told told = {.known = false};
+    bool changed = false;
     *ret_changed = false;
     if (all == NULL || parts == NULL)
         return RV_ERR_MEMORY;
     if (count == 0)
         return RV_OK;
-    bool changed = limit_take(division, shares);
-    if (any_left(division, shares)) { /* what it had handed out its tasks' owners count */
-        shares->since = shares->since != 0 ? division->now : 0;
-        changed = true;
-    }
     for (size_t i = 0; i < count; i++) {
         const struct rv_agent_part *part = rv_agent_shares_part(shares, division->servers[i]);
-        all[i].part = part != NULL ? *part : (struct rv_agent_part){division->servers[i], 0, 0};
+        all[i].part = part != NULL ? *part : (struct rv_agent_part){.server = division->servers[i]};
         all[i].use = use_of(division, division->servers[i]);
         changed = changed || part == NULL;
     }
-    bool follow = !changed && all_follow(shares, all, count) && division->adopted;
-    if (follow && shares->since == 0) { /* from now on each counts what it hands out */
+    changed |= since_move(division, shares, all, count);
+    changed |= adoption_note(division, shares);
+    bool settled = !changed && all_follow(shares, all, count) && division->adopted;
+    told.complete = settled && shares->since != 0;
+    changed |= limit_take(division->limit, shares, all, count, &told.lowered);
+    settled = settled && !changed && all_know_limit(shares, all, count);
+    if (settled && shares->since == 0) { /* from now on each counts what it hands out */
         shares->since = division->now;
         changed = true;
     }
-    bool known = follow && !changed, gives = false;
+    told.known = settled && told.complete;
+    bool gives = false;
     wants_set(all, count);
-    changed |= open_divide(shares, all, count, known, &gives);
-    changed |= rate_divide(shares, all, count, known, &gives);
+    changed |= open_divide(shares, all, count, &told, &gives);
+    changed |= rate_divide(shares, all, count, &told, &gives);
     shares->turn = (shares->turn + gives) % RV_SERVERS_MAX;
     for (size_t i = 0; i < count; i++)
         parts[i] = all[i].part;

@@ -23,8 +23,9 @@ enum { RV_SERVERS_MAX = 255 };
 /* What one server may have open of an agent, and begin in a second. */
 struct rv_agent_part {
     uint8_t server;
-    uint32_t concurrent;
+    uint32_t concurrent; /* nothing, if the server does not count since then (rv_agent_use) */
     uint32_t per_second;
+    int64_t counts_since;
 };
 
 /* The shares of all. Each write has the next version. */
@@ -35,6 +36,8 @@ struct rv_agent_shares {
     uint32_t per_second;
     /* Attempts that began later are counted by the server that handed them out. 0: not yet. */
     int64_t since;
+    bool adopting; /* open tasks had an owner that did not live: what is open of them may be
+                      missing in the reports about this version */
     uint32_t turn; /* whose share is the larger one, where they cannot be equal: the next one's each
                       time when something is given */
     struct rv_agent_part *parts; /* by ascending number */
@@ -44,13 +47,14 @@ struct rv_agent_shares {
 /* What a server reports. */
 struct rv_agent_use {
     uint8_t server;
-    int64_t version;  /* of the shares that it follows */
-    int64_t limit_at; /* of the limit that it knows */
-    uint32_t open;    /* attempts that it has handed out, and that may be open */
-    uint32_t older;   /* others of its tasks, that began by `since` of those shares */
-    uint32_t wanted;  /* steps that it could hand out if it had a larger share */
-    uint32_t waiting; /* others that are ready there, and for which nobody polls there */
-    uint32_t idle;    /* steps that its polls could take beside those that are wanted */
+    int64_t version;      /* of the shares that it follows */
+    int64_t limit_at;     /* of the limit that it knows */
+    uint32_t open;        /* attempts that it has handed out, and that may be open */
+    uint32_t older;       /* others of its tasks, that began by `since` of those shares */
+    int64_t counts_since; /* it knows of those only that it has handed out later */
+    uint32_t wanted;      /* steps that it could hand out if it had a larger share */
+    uint32_t waiting;     /* others that are ready there, and for which nobody polls there */
+    uint32_t idle;        /* steps that its polls could take beside those that are wanted */
 };
 
 /* JSON, for the records' values; INVALID: it is none. MEMORY. */
@@ -76,7 +80,8 @@ struct rv_agent_division {
 
 /* Divides anew. What is given never exceeds the limit in sum, counting for each server what it may
  * still hold: so a share is taken back first, and given to another one once the reports of all
- * servers follow that. *ret_changed: the shares are to be written. MEMORY. */
+ * servers follow that. Under a lower limit nobody begins anything before the reports show that it
+ * is kept. *ret_changed: the shares are to be written. MEMORY. */
 RV_CHECK enum rv_err rv_agent_shares_divide(struct rv_arena *arena,
                                             const struct rv_agent_division *division,
                                             struct rv_agent_shares *shares, bool *ret_changed);

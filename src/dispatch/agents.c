@@ -513,6 +513,13 @@ static bool held_counts(const struct held *held)
     return kind->agents->divides && held->ours && kind->limit.concurrent != 0;
 }
 
+static void held_leave(struct agents *agents, struct held *held, bool live)
+{
+    if (live && !held->ours)
+        limit_leave(held->instance->kind, held->attempt_at);
+    held_remove(agents, held);
+}
+
 void agents_leave(struct agents *agents, struct rv_task_id task, const struct rv_step *step)
 {
     struct rv_step_id id = {task, step->number};
@@ -522,7 +529,7 @@ void agents_leave(struct agents *agents, struct rv_task_id task, const struct rv
     bool live = held != NULL && rv_attempt_state_live(step->attempt_state) &&
                 held->token == step->token;
     if (held != NULL && !(live && held_counts(held)))
-        held_remove(agents, held);
+        held_leave(agents, held, live);
     if (kind == NULL)
         return;
     kind_unready(kind, id);
@@ -553,7 +560,7 @@ void agents_keep(struct agents *agents, bool (*keeps)(const void *self, struct r
         if (held_counts(held))
             at++;
         else
-            held_remove(agents, held);
+            held_leave(agents, held, true);
     }
     for (struct agent_kind *kind = agents->kinds; kind != NULL; kind = kind->next) {
         for (size_t at = 0; (id = map_left(&kind->queued, &at, keeps, self)).number != 0;)

@@ -46,6 +46,8 @@ void limit_learn(struct agent_kind *kind, const struct rv_agent_limit *row, int6
     rv_assert(limit->concurrent == 0 || kind->agents->concurrents > 0);
     kind->agents->concurrents -= limit->concurrent != 0;
     kind->agents->concurrents += row->concurrent != 0;
+    if (limit->concurrent == 0 && row->concurrent != 0)
+        limit->counts_since = now;
     limit->concurrent = row->concurrent;
     limit->per_second = row->per_second;
     limit->paused = row->paused;
@@ -57,17 +59,31 @@ void limit_share(struct agent_kind *kind, const struct rv_agent_shares *shares,
 {
     struct kind_limit *limit = &kind->limit;
     bool another = limit->share.version != shares->version;
+    bool counts = part != NULL && part->counts_since == limit->counts_since;
     limit->share = (struct kind_share){
         .version = shares->version,
         .since = shares->since,
         .of_concurrent = shares->concurrent,
         .of_per_second = shares->per_second,
-        .concurrent = part != NULL ? part->concurrent : 0,
+        .concurrent = counts ? part->concurrent : 0,
         .per_second = part != NULL ? part->per_second : 0,
     };
     bucket_set(kind, now);
     if (another)
         kind_stir(kind);
+}
+
+void limit_leave(struct agent_kind *kind, int64_t attempt_at)
+{
+    kind->limit.left.newer += attempt_at <= kind->limit.share.since;
+}
+
+uint32_t limit_left(struct agent_kind *kind, int64_t now, int64_t keep_ms)
+{
+    struct kind_left *left = &kind->limit.left;
+    if (now - left->at >= keep_ms)
+        *left = (struct kind_left){.older = left->newer, .at = now};
+    return left->newer + left->older;
 }
 
 /* ---- what holds a step back ---- */

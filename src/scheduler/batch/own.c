@@ -45,10 +45,13 @@ bool own_skipped(struct rv_scheduler *s, struct rv_task_id id)
     return skipped;
 }
 
+/* What this batch has decided of it is not written. */
 void own_forget(struct rv_scheduler *s, const struct work *work)
 {
-    for (size_t i = 0; i < work->steps_count; i++)
-        agents_leave(&s->agents, work->id, work->steps[i].row);
+    for (size_t i = 0; i < work->steps_count; i++) {
+        const struct work_step *step = &work->steps[i];
+        agents_leave(&s->agents, work->id, step->stored != NULL ? step->stored : step->row);
+    }
     rv_map_remove(&s->owned, (uint64_t)work->id.value, 0);
     rv_map_remove(&s->suspended, (uint64_t)work->id.value, 0);
     state_look_again(s, work->id, 0);

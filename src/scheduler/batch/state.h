@@ -84,6 +84,8 @@ struct rv_scheduler {
     struct evaluations evaluations;
     struct steals *steals;
     int64_t shares_at;   /* limits are divided, and read again */
+    size_t shares_from;  /* slot of the held attempts from which on those of others' tasks are
+                            looked for */
     int64_t takeover_at; /* tasks without a live owner are looked for */
     struct watchers *watchers;
     struct retention *retention;

@@ -45,14 +45,16 @@ static bool is_away(const struct rv_scheduler *s, const struct held *held)
            rv_map_find(&s->owned, (uint64_t)held->step.task.value, 0) == NULL;
 }
 
-static size_t away_find(const struct rv_scheduler *s, struct rv_step_id *ids)
+static size_t away_find(struct rv_scheduler *s, struct rv_step_id *ids)
 {
     const struct rv_map *all = &s->agents.held;
-    size_t count = 0;
+    size_t count = 0, from = s->shares_from;
     for (size_t i = 0; i < all->room && count < LOOKS_MAX; i++) {
-        if (!all->slots[i].used)
+        const struct rv_map_slot *slot = &all->slots[(from + i) % all->room];
+        s->shares_from = (from + i + 1) % all->room;
+        if (!slot->used)
             continue;
-        const struct held *held = (const struct held *)(uintptr_t)all->slots[i].value;
+        const struct held *held = (const struct held *)(uintptr_t)slot->value;
         if (is_away(s, held))
             ids[count++] = held->step;
     }
@@ -86,9 +88,11 @@ static enum rv_err shares_plan(struct rv_scheduler *s)
 
 /* ---- what this server reports ---- */
 
-static uint32_t older_of(const struct agent_kind *kind)
+/* What an owner learns of a task it reports within a scan interval, or its lease ends. */
+static uint32_t older_of(const struct rv_scheduler *s, struct agent_kind *kind)
 {
-    uint32_t count = 0;
+    int64_t keep_ms = s->options.role_lease_ms + 2 * (int64_t)s->options.scan_interval_ms;
+    uint32_t count = limit_left(kind, s->batch.now, keep_ms);
     for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next)
         for (const struct held *h = i->held; h != NULL; h = h->next)
             count += !h->ours && h->attempt_at <= kind->limit.share.since;
@@ -112,8 +116,8 @@ static void wanted_set(const struct rv_scheduler *s, struct agent_kind *kind,
 static bool use_is(const struct rv_agent_use *a, const struct rv_agent_use *b)
 {
     return a->version == b->version && a->limit_at == b->limit_at && a->open == b->open &&
-           a->older == b->older && a->wanted == b->wanted && a->waiting == b->waiting &&
-           a->idle == b->idle;
+           a->older == b->older && a->counts_since == b->counts_since && a->wanted == b->wanted &&
+           a->waiting == b->waiting && a->idle == b->idle;
 }
 
 static enum rv_err use_report(struct rv_scheduler *s, struct agent_kind *kind)
@@ -123,7 +127,8 @@ static enum rv_err use_report(struct rv_scheduler *s, struct agent_kind *kind)
                                .version = kind->limit.share.version,
                                .limit_at = kind->limit.at,
                                .open = kind->ours_count,
-                               .older = older_of(kind)};
+                               .older = older_of(s, kind),
+                               .counts_since = kind->limit.counts_since};
     wanted_set(s, kind, &use);
     if (kind->limit.reported.server == use.server && use_is(&kind->limit.reported, &use))
         return RV_OK;
