@@ -679,23 +679,31 @@ enum rv_err agents_ready(struct agents *agents, const struct rv_task *task,
     return err;
 }
 
+bool kind_any_ready(struct agent_kind *kind)
+{
+    const struct rv_heap_entry *first;
+    struct rv_heap_entry entry;
+    while ((first = rv_heap_first(&kind->ready)) != NULL && !entry_is_ready(first, kind)) {
+        rv_heap_pop(&kind->ready, &entry);
+        rv_map_remove(&kind->gone, entry.value, entry.detail);
+    }
+    return first != NULL;
+}
+
 bool agents_ready_take(struct agent_kind *kind, struct rv_step_id *ret_step,
                        struct ready_place *ret_place)
 {
     struct rv_heap_entry entry;
-    while (rv_heap_pop(&kind->ready, &entry)) {
-        const uint64_t *queued = rv_map_find(&kind->queued, entry.value, entry.detail);
-        if (queued == NULL || (*queued & QUEUED_BEHIND) != 0) {
-            rv_map_remove(&kind->gone, entry.value, entry.detail);
-            continue;
-        }
-        rv_assert(entry.detail <= UINT32_MAX);
-        *ret_step = (struct rv_step_id){{(int64_t)entry.value}, (uint32_t)entry.detail};
-        *ret_place = (struct ready_place){entry.at, queued_since(*queued)};
-        rv_map_remove(&kind->queued, entry.value, entry.detail);
-        return true;
-    }
-    return false;
+    if (!kind_any_ready(kind))
+        return false;
+    bool popped = rv_heap_pop(&kind->ready, &entry);
+    const uint64_t *queued = rv_map_find(&kind->queued, entry.value, entry.detail);
+    rv_assert(popped && queued != NULL);
+    rv_assert(entry.detail <= UINT32_MAX);
+    *ret_step = (struct rv_step_id){{(int64_t)entry.value}, (uint32_t)entry.detail};
+    *ret_place = (struct ready_place){entry.at, queued_since(*queued)};
+    rv_map_remove(&kind->queued, entry.value, entry.detail);
+    return true;
 }
 
 void agents_ready_back(struct agent_kind *kind, struct rv_step_id step, struct ready_place place)

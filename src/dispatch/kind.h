@@ -50,6 +50,8 @@ struct agent_kind {
 void kind_stir(struct agent_kind *kind);
 /* Removes the void entries from the heaps of the kind, so that their counts are exact. */
 void kind_sweep(struct agent_kind *kind);
+/* Whether a step is in the queue. Takes the void entries from its head. */
+bool kind_any_ready(struct agent_kind *kind);
 /* The steps that wait for an agent: those in the queue, also behind a circuit, and those that were
  * sent back. *ret_since, which may be NULL: since when the oldest waits; 0: none waits. O(steps),
  * without it O(steps that were sent back). */

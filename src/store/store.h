@@ -245,7 +245,8 @@ struct rv_waiting_place {
 };
 
 /* A look for steps that wait for an agent, whoever owns their tasks: those with the first places in
- * line, a level of priority being worth RV_PRIORITY_WORTH_MS of waiting. */
+ * line, a level of priority being worth RV_PRIORITY_WORTH_MS of waiting. Steps whose timeout has
+ * passed are left to the owners of their tasks, which would find them claimed. */
 struct rv_steal {
     struct rv_str agent;
     size_t most;                    /* tasks */

@@ -520,8 +520,9 @@ static void a_version_is_raised_by_what_is_committed_and_lost_with_it(void **sta
     assert_int_equal(s->ops->begin(s->store, NULL, &now), RV_ERR_WENT_BACK);
 }
 
-/* Tasks whose step waits since so long, with that priority. */
-static void bear_waiting(struct subject *s, int64_t id, uint8_t priority, int64_t since)
+/* Tasks whose step waits since so long, with that priority, until `deadline`; 0: for ever. */
+static void bear_until(struct subject *s, int64_t id, uint8_t priority, int64_t since,
+                       int64_t deadline)
 {
     struct rv_change *birth = birth_of(s, id);
     struct rv_task task = *birth->task;
@@ -535,9 +536,15 @@ static void bear_waiting(struct subject *s, int64_t id, uint8_t priority, int64_
     step.state = RV_STEP_PENDING;
     step.agent = RV_STR("payment");
     step.waits_since = step.ready_at = since;
+    step.deadline = deadline;
     birth->task = &task;
     birth->steps = steps;
     subject_commit_all(s, birth, 1);
+}
+
+static void bear_waiting(struct subject *s, int64_t id, uint8_t priority, int64_t since)
+{
+    bear_until(s, id, priority, since, 0);
 }
 
 static void steps_that_wait_are_found_in_line_and_from_a_place_on(void **state)
@@ -564,6 +571,21 @@ static void steps_that_wait_are_found_in_line_and_from_a_place_on(void **state)
     assert_int_equal(found.tasks[0].id.value, TASK_BASE + 2);
     other->ops->rollback(other);
     assert_int_equal(ask(s, other, look).tasks_count, 0);
+    other->ops->rollback(other);
+}
+
+/* Its owner could not claim the task to end the step. */
+static void a_step_whose_timeout_has_passed_is_left_to_its_owner(void **state)
+{
+    struct subject *s = *state;
+    struct rv_waiting_place place = {.since = {0}};
+    struct rv_steal steal = {.agent = RV_STR("payment"), .most = 9, .place = &place};
+    int64_t at = s->wall - 1000;
+    bear_until(s, TASK_BASE, 0, at, s->wall - 1);
+    bear_until(s, TASK_BASE + 1, 0, at, s->wall + 100000);
+    struct rv_wants found = ask(s, other, (struct rv_wants){.steals = &steal, .steals_count = 1});
+    assert_int_equal(found.tasks_count, 1);
+    assert_int_equal(found.tasks[0].id.value, TASK_BASE + 1);
     other->ops->rollback(other);
 }
 
@@ -604,6 +626,7 @@ int main(void)
         SHARED(what_is_registered_has_a_version_of_its_kind),
         SHARED(a_version_is_raised_by_what_is_committed_and_lost_with_it),
         SHARED(steps_that_wait_are_found_in_line_and_from_a_place_on),
+        SHARED(a_step_whose_timeout_has_passed_is_left_to_its_owner),
         SHARED(servers_are_those_that_live_and_those_that_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,7 +141,8 @@ static bool waits_for(const struct memory *store, const struct node *node, struc
         const struct sorted_entry *entry = sorted_find(&node->steps, task->open[i], 0);
         const struct rv_step *step = entry != NULL ? entry->row : NULL;
         if (step == NULL || !rv_str_eq(step->agent, agent) ||
-            !rv_step_ready(task, step, store->now))
+            !rv_step_ready(task, step, store->now) ||
+            (step->deadline != 0 && step->deadline <= store->now))
             continue;
         int64_t since = step->waits_since != 0 ? step->waits_since : step->ready_at;
         if (found && since >= ret_waiting->since)

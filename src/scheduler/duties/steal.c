@@ -72,14 +72,16 @@ static void steal_forget(struct rv_scheduler *s)
     *s->steals = (struct steals){.next_at = INT64_MAX};
 }
 
-/* Steps that could be handed out at once, if there were any; 0: the kind is not hungry. */
-static size_t kind_hungers(const struct rv_scheduler *s, struct agent_kind *kind, int64_t now)
+/* Steps that could be handed out from *ret_from on, if there were any; 0: the kind is not hungry. */
+static size_t kind_hungers(const struct rv_scheduler *s, struct agent_kind *kind, int64_t now,
+                           int64_t *ret_from)
 {
-    int64_t until;
-    kind_sweep(kind);
-    if (kind->ready.count > 0 || limit_holds(kind, now, &until) != LIMIT_NONE)
+    if (kind_any_ready(kind))
         return 0;
-    return routing_room(kind, s->batch.turn);
+    enum limit_hold hold = limit_holds(kind, now, ret_from);
+    if (hold == LIMIT_NONE)
+        *ret_from = now;
+    return *ret_from != 0 ? routing_room(kind, s->batch.turn) : 0;
 }
 
 static struct hunger *hunger_of(struct agent_kind *kind)
@@ -94,26 +96,39 @@ static bool asks_now(const struct hunger *hunger, int64_t now)
     return hunger->hinted || now >= hunger->look_at;
 }
 
-/* What a batch may hand out at most, as the limit is, is taken from others at most. */
-static void kind_ask(struct rv_scheduler *s, struct agent_kind *kind, size_t room,
-                     struct rv_steal *steals)
+/* Those that have asked longest ago come first. */
+static void kind_choose(struct steals *steals, struct agent_kind *kind)
 {
-    struct hunger *hunger = hunger_of(kind);
-    int64_t now = s->batch.expected_now;
-    if (hunger == NULL || !asks_now(hunger, now))
+    uint64_t asked_in = kind->hunger->asked_in;
+    size_t at = steals->count;
+    if (at == STEALS_MAX && asked_in >= steals->kinds[at - 1]->hunger->asked_in)
         return;
-    size_t lets = limit_room(kind, now);
+    if (at == STEALS_MAX)
+        at--;
+    else
+        steals->count++;
+    for (; at > 0 && asked_in < steals->kinds[at - 1]->hunger->asked_in; at--)
+        steals->kinds[at] = steals->kinds[at - 1];
+    steals->kinds[at] = kind;
+}
+
+/* What a batch may hand out at most, as the limit is, is taken from others at most. */
+static struct rv_steal kind_ask(struct rv_scheduler *s, struct agent_kind *kind)
+{
+    struct hunger *hunger = kind->hunger;
+    size_t room = routing_room(kind, s->batch.turn);
+    size_t lets = limit_room(kind, s->batch.expected_now);
     room = kind_is_limited(kind) && lets < room ? lets : room;
     hunger->asked_in = s->batch.turn;
     hunger->hinted = false;
     hunger->most = hunger->narrow ? 1 : room < RV_POLL_REQUESTS_MAX ? room : RV_POLL_REQUESTS_MAX;
-    steals[s->steals->count] = (struct rv_steal){
+    return (struct rv_steal){
         .agent = rv_str_of(kind->name), .most = hunger->most, .place = &hunger->place};
-    s->steals->kinds[s->steals->count++] = kind;
 }
 
 enum rv_err steal_name(struct rv_scheduler *s, struct rv_wants *wants)
 {
+    int64_t now = s->batch.expected_now, from;
     s->steals->count = 0;
     if (!s->enlistment.shared || s->draining || s->agents.recovering)
         return RV_OK;
@@ -121,10 +136,14 @@ enum rv_err steal_name(struct rv_scheduler *s, struct rv_wants *wants)
     if (steals == NULL)
         return RV_ERR_MEMORY;
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
-        size_t room = kind_hungers(s, kind, s->batch.expected_now);
-        if (room > 0 && s->steals->count < STEALS_MAX)
-            kind_ask(s, kind, room, steals);
+        if (kind_hungers(s, kind, now, &from) == 0 || from > now)
+            continue;
+        const struct hunger *hunger = hunger_of(kind);
+        if (hunger != NULL && asks_now(hunger, now))
+            kind_choose(s->steals, kind);
     }
+    for (size_t i = 0; i < s->steals->count; i++)
+        steals[i] = kind_ask(s, s->steals->kinds[i]);
     wants->steals = steals;
     wants->steals_count = s->steals->count;
     return RV_OK;
@@ -195,8 +214,7 @@ static enum rv_err steal_tell(struct rv_scheduler *s)
         struct hunger *hunger = kind->ready.count > 0 ? hunger_of(kind) : kind->hunger;
         if (hunger == NULL || s->batch.ready_count == READY_MAX)
             continue;
-        kind_sweep(kind);
-        if (kind->ready.count == 0) {
+        if (!kind_any_ready(kind)) {
             hunger->told = false;
         } else if (!hunger->told) {
             s->steals->told[s->batch.ready_count] = kind;
@@ -231,16 +249,17 @@ static void steal_fail(struct rv_scheduler *s)
 /* Polls that are parked now. */
 static void steal_act(struct rv_scheduler *s)
 {
-    int64_t next_at = INT64_MAX;
+    int64_t next_at = INT64_MAX, from;
     steal_learn(s);
     steal_told(s);
     if (!s->enlistment.shared || s->draining)
         return;
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
-        if (kind->parked.first == NULL || kind_hungers(s, kind, s->batch.now) == 0)
+        if (kind->parked.first == NULL || kind_hungers(s, kind, s->batch.now, &from) == 0)
             continue;
         const struct hunger *hunger = kind->hunger;
-        int64_t at = hunger != NULL && !hunger->hinted ? hunger->look_at : 0;
+        int64_t at = hunger != NULL && !hunger->hinted && hunger->look_at > from ? hunger->look_at
+                                                                                 : from;
         next_at = at < next_at ? at : next_at;
     }
     s->steals->next_at = next_at;

@@ -45,10 +45,11 @@ static enum rv_err takeover_plan(struct rv_scheduler *s)
     return RV_OK;
 }
 
-/* What could not be written, of whatever kind, may be refused again. */
+/* What could not be written, of whatever kind, may be refused again. Where the load was cut there
+ * may be more. */
 static void takeover_act(struct rv_scheduler *s)
 {
-    bool some = false;
+    bool some = s->batch.cut;
     for (const struct work *w = s->batch.works; w != NULL; w = w->next)
         some = some || (w->orphan && w->changed && !w->dropped);
     if (s->batch.looks_for_orphans)
