@@ -8,6 +8,7 @@
 struct conflicts {
     uint64_t changes;
     uint64_t lost;
+    uint64_t called; /* ... of which one of the two was decided with a call about the task */
 };
 
 struct rv_batch;

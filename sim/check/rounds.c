@@ -40,8 +40,33 @@ void round_sent(struct server *s, enum round_of operation)
     s->rounds.count++;
 }
 
+static bool was_held(const struct rounds *rounds, struct rv_task_id id)
+{
+    size_t i = 0;
+    while (i < rounds->held_count && rounds->held[i].value != id.value)
+        i++;
+    return i < rounds->held_count;
+}
+
+/* What another transaction has claimed it will most likely still have a moment later. */
+static void check_held(struct server *s, const struct rv_wants *wants)
+{
+    struct rounds *rounds = &s->rounds;
+    bool begins = rounds->sent[ROUND_load] == 0;
+    if (begins)
+        rounds->held_count = 0;
+    for (size_t i = wants->count - wants->claims; i < wants->count && !begins; i++)
+        if (was_held(rounds, wants->ids[i]))
+            world_violate(s->world, "I-48", "%s asks again for a task that others have claimed",
+                          s->name);
+    for (size_t i = 0; i < wants->tasks_count && rounds->held_count < ROUNDS_HELD; i++)
+        if (wants->tasks[i].how == RV_LOADED_SKIPPED)
+            rounds->held[rounds->held_count++] = wants->tasks[i].id;
+}
+
 void round_loaded(struct server *s, const struct rv_wants *wants)
 {
+    check_held(s, wants);
     for (size_t i = 0; i < wants->keys_count; i++)
         s->rounds.repeats = s->rounds.repeats || wants->key_rows[i].task.value != 0;
     bool later = s->rounds.sent[ROUND_load] > 0;
