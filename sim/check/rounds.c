@@ -19,7 +19,8 @@ enum {
     LATE_FEW = 8,
     LATE_PART = 100,
     BULK_FEW = 2,
-    BULK_PART = 3
+    BULK_PART = 3,
+    DELIVERIES_MANY = 20 /* four messages, the tasks of four others, a walk, and some calls */
 };
 /* With less fuel a turn, decisions take several. */
 enum { TURN_FUEL_MUCH = 100000 };
@@ -126,11 +127,21 @@ static enum rounds_reason reason_of(const struct world *w, const struct rounds *
     return decides_long(w) || rounds->decides > 0 ? ROUNDS_DECISION : ROUNDS_UNFORESEEN;
 }
 
+/* A batch that reads the messages of many tasks one by one keeps all of its calls waiting. */
+static void check_deliveries(struct world *w, const struct server *s)
+{
+    uint32_t asked = s->rounds.sent[ROUND_list_deliveries] + s->rounds.sent[ROUND_list_messages];
+    if (asked > DELIVERIES_MANY)
+        world_violate(w, "I-48", "%s needs %u round trips for the messages of one batch", s->name,
+                      asked);
+}
+
 void check_rounds(struct world *w, struct server *s)
 {
     const struct rounds *rounds = &s->rounds;
     if (!database_shared(w) || w->scenario != NULL)
         return;
+    check_deliveries(w, s);
     bool more = rounds->count > ROUNDS_FEW;
     enum rounds_reason reason = more ? reason_of(w, rounds) : ROUNDS_REASON_COUNT;
     if (w->coverage != NULL) {
