@@ -232,10 +232,17 @@ void client_lost(struct world *w, struct exchange *x)
 
 bool clients_done(struct world *w)
 {
-    for (uint32_t i = 0; i < w->knobs.clients; i++)
-        if (w->clients[i].next < w->clients[i].until)
-            return false;
-    return true;
+    return clients_left(w) == 0;
+}
+
+uint32_t clients_left(const struct world *w)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < w->knobs.clients; i++) {
+        uint32_t left = w->clients[i].until - w->clients[i].next;
+        most = left > most ? left : most;
+    }
+    return most;
 }
 
 uint32_t clients_lost(struct world *w)

@@ -14,6 +14,8 @@ void client_answered(struct world *w, struct exchange *x);
 void client_lost(struct world *w, struct exchange *x);
 /* Everything is submitted and acknowledged. */
 bool clients_done(struct world *w);
+/* Orders that the client with most of them has yet to submit, or to hear of. */
+uint32_t clients_left(const struct world *w);
 /* Whether the order of that number is that client's. */
 bool client_submits(const struct world *w, uint32_t client, uint32_t number);
 /* Submissions that were acknowledged, and whose tasks the store has lost. */

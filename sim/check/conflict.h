@@ -8,6 +8,7 @@
 struct conflicts {
     uint64_t changes;
     uint64_t lost;
+    uint64_t unclaimed; /* ... where one of the two had no claim: it had a call, or was late */
 };
 
 struct rv_batch;

@@ -12,8 +12,9 @@
 #include "sim/world/server.h"
 #include "sim/world/world.h"
 
-/* A call that is carried is tried so often, or waits for the walk after a start, or its turn after
- * the large ones before it, of which each batch takes one at least. */
+/* A call that is carried is tried so often, or waits for the walk after a start, or its turn: after
+ * the large ones before it, of which each batch takes one at least, or, if it changes records,
+ * after those that do so before it, of which each batch takes one. */
 enum { CARRIED_MAX = 12, PARKED_FEW = 100, BATCH_BYTES_FEW = 4096, SMALL_BYTES = 1024 };
 
 /* Bytes of which a batch takes as many as it may, and then nothing more. */
@@ -112,8 +113,8 @@ void check_load(struct world *w, const struct server *s)
     bool turns = check_few_bytes(w);
     uint32_t parked = 0, waiting = 0;
     for (const struct served *served = s->out; served != NULL; served = served->next)
-        if (served->taken &&
-            s->went_well - served->taken_in > batches + (turns ? served->behind : 0))
+        if (served->taken && s->went_well - served->taken_in >
+                                 batches + served->turns + (turns ? served->behind : 0))
             ++*(is_undecided(&served->call) ? &waiting : &parked);
     if (parked > k->parked_max || waiting > k->parked_max)
         world_violate(w, "I-31",

@@ -19,7 +19,8 @@ enum {
     LATE_FEW = 8,
     LATE_PART = 100,
     BULK_FEW = 2,
-    BULK_PART = 3
+    BULK_PART = 3,
+    DELIVERIES_MANY = 20 /* four messages, the tasks of four others, a walk, and some calls */
 };
 /* With less fuel a turn, decisions take several. */
 enum { TURN_FUEL_MUCH = 100000 };
@@ -40,8 +41,33 @@ void round_sent(struct server *s, enum round_of operation)
     s->rounds.count++;
 }
 
+static bool was_held(const struct rounds *rounds, struct rv_task_id id)
+{
+    size_t i = 0;
+    while (i < rounds->held_count && rounds->held[i].value != id.value)
+        i++;
+    return i < rounds->held_count;
+}
+
+/* What another transaction has claimed it will most likely still have a moment later. */
+static void check_held(struct server *s, const struct rv_wants *wants)
+{
+    struct rounds *rounds = &s->rounds;
+    bool begins = rounds->sent[ROUND_load] == 0;
+    if (begins)
+        rounds->held_count = 0;
+    for (size_t i = wants->count - wants->claims; i < wants->count && !begins; i++)
+        if (was_held(rounds, wants->ids[i]))
+            world_violate(s->world, "I-48", "%s asks again for a task that others have claimed",
+                          s->name);
+    for (size_t i = 0; i < wants->tasks_count && rounds->held_count < ROUNDS_HELD; i++)
+        if (wants->tasks[i].how == RV_LOADED_SKIPPED)
+            rounds->held[rounds->held_count++] = wants->tasks[i].id;
+}
+
 void round_loaded(struct server *s, const struct rv_wants *wants)
 {
+    check_held(s, wants);
     for (size_t i = 0; i < wants->keys_count; i++)
         s->rounds.repeats = s->rounds.repeats || wants->key_rows[i].task.value != 0;
     bool later = s->rounds.sent[ROUND_load] > 0;
@@ -101,11 +127,21 @@ static enum rounds_reason reason_of(const struct world *w, const struct rounds *
     return decides_long(w) || rounds->decides > 0 ? ROUNDS_DECISION : ROUNDS_UNFORESEEN;
 }
 
+/* A batch that reads the messages of many tasks one by one keeps all of its calls waiting. */
+static void check_deliveries(struct world *w, const struct server *s)
+{
+    uint32_t asked = s->rounds.sent[ROUND_list_deliveries] + s->rounds.sent[ROUND_list_messages];
+    if (asked > DELIVERIES_MANY)
+        world_violate(w, "I-48", "%s needs %u round trips for the messages of one batch", s->name,
+                      asked);
+}
+
 void check_rounds(struct world *w, struct server *s)
 {
     const struct rounds *rounds = &s->rounds;
     if (!database_shared(w) || w->scenario != NULL)
         return;
+    check_deliveries(w, s);
     bool more = rounds->count > ROUNDS_FEW;
     enum rounds_reason reason = more ? reason_of(w, rounds) : ROUNDS_REASON_COUNT;
     if (w->coverage != NULL) {

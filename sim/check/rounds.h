@@ -2,6 +2,8 @@
 #ifndef RV_SIM_ROUNDS_H
 #define RV_SIM_ROUNDS_H
 
+#include "base/id.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -36,15 +38,20 @@ enum rounds_reason {
         ROUNDS_REASON_COUNT
 };
 
+/* Of the tasks that a batch asks for in vain so many are remembered. */
+enum { ROUNDS_HELD = 64 };
+
 /* What was sent since the batch began. */
 struct rounds {
     uint32_t sent[ROUND_OPERATIONS];
-    uint32_t count;   /* of all */
-    uint32_t newest;  /* that asked for the newest entry of a history alone */
-    uint32_t keys;    /* ... after the begin for nothing but keys */
-    uint32_t decides; /* ... for the task of a long decision */
-    bool bulk;        /* it commits a command of a bulk */
-    bool repeats;     /* one of the keys has a task */
+    uint32_t count;                      /* of all */
+    uint32_t newest;                     /* that asked for the newest entry of a history alone */
+    uint32_t keys;                       /* ... after the begin for nothing but keys */
+    uint32_t decides;                    /* ... for the task of a long decision */
+    bool bulk;                           /* it commits a command of a bulk */
+    bool repeats;                        /* one of the keys has a task */
+    struct rv_task_id held[ROUNDS_HELD]; /* that another transaction had claimed */
+    size_t held_count;
 };
 
 /* Of all batches of the world. */

@@ -82,6 +82,7 @@ struct task_past {
     bool has_hook;                          /* its submitter has a webhook */
     bool abandoned;                         /* cancelled, its effects are left */
     bool taken_back;                        /* an undo of it met the point of no return */
+    bool unclaimed;                         /* in its newest commit (check/conflict.c) */
     struct reading
         orphaned[SIM_SERVERS_MAX]; /* when each server first saw it without a live owner */
     uint32_t lost_commits;         /* that the store does not have any more */

@@ -313,6 +313,31 @@ bool server_goes_on(enum rv_err err)
     return err == RV_OK || err == RV_ERR_BUSY || err == RV_ERR_FULL || err == RV_ERR_MEMORY;
 }
 
+static bool changes_records(const struct rv_call *call)
+{
+    return call->kind == RV_CALL_LIMIT || call->kind == RV_CALL_KEY_ADD ||
+           call->kind == RV_CALL_KEY_REVOKE || call->kind == RV_CALL_SELECT ||
+           call->kind == RV_CALL_BULK;
+}
+
+static void calls_take(struct server *s, struct rv_call *const *calls, size_t count)
+{
+    uint64_t behind = 0, turns = 0;
+    for (size_t i = 0; i < count; i++)
+        ((struct served *)calls[i])->taken = true;
+    for (const struct served *other = s->out; other != NULL; other = other->next) {
+        behind++;
+        turns += other->taken && changes_records(&other->call);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct served *served = (struct served *)calls[i];
+        served->behind = behind;
+        served->turns = changes_records(&served->call) ? turns : 0;
+        served->taken_in = s->went_well;
+        said_taken(s, served);
+    }
+}
+
 /* May run on a fiber and pause there, at the store. */
 static void batch_run(void *self)
 {
@@ -326,15 +351,7 @@ static void batch_run(void *self)
         memcpy(calls, s->queue, count * sizeof(struct rv_call *));
         memmove(s->queue, s->queue + count, s->queue_count * sizeof(struct rv_call *));
     }
-    uint64_t behind = 0;
-    for (const struct served *other = s->out; other != NULL; other = other->next)
-        behind++;
-    for (size_t i = 0; i < count; i++) {
-        ((struct served *)calls[i])->behind = behind;
-        ((struct served *)calls[i])->taken = true;
-        ((struct served *)calls[i])->taken_in = s->went_well;
-        said_taken(s, (struct served *)calls[i]);
-    }
+    calls_take(s, calls, count);
     s->at_work = true;
     rv_map_clear(&s->replied);
     s->taken_at = s->begun_at = w->now;

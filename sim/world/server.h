@@ -28,6 +28,7 @@ struct served {
     struct exchange *x; /* NULL: one of the server's own, or its peer was forgotten */
     const struct rv_route *route;
     uint64_t behind;     /* calls that the server had then */
+    uint64_t turns;      /* ... that change records, with this one: one in a batch */
     struct reading over; /* when what it waits for was first seen to have come */
     struct served *next; /* among all that are out */
     struct served *prev;

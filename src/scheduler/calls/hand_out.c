@@ -3,6 +3,7 @@
 #include "scheduler/calls/hand_out.h"
 
 #include "base/assert.h"
+#include "base/heap.h"
 #include "base/prng.h"
 #include "core/decide.h"
 #include "dispatch/agents.h"
@@ -26,9 +27,16 @@ static bool desk_has(void *self, struct rv_task_id task)
     return work_find(self, task) != NULL;
 }
 
+/* What others had claimed as the batch began they have still, most likely. */
 static enum rv_err desk_load(void *self, const struct rv_step_id *ids, size_t count)
 {
-    return work_claim(self, ids, count);
+    struct rv_step_id mine[RV_HEAP_LEAST_MAX];
+    size_t mine_count = 0;
+    rv_assert(count <= RV_HEAP_LEAST_MAX);
+    for (size_t i = 0; i < count; i++)
+        if (!own_skipped(self, ids[i].task))
+            mine[mine_count++] = ids[i];
+    return work_claim(self, mine, mine_count);
 }
 
 /* The hint is believed only if the row says so. The owner escalates a task whose definition cannot

@@ -393,6 +393,8 @@ static void submit_act(struct rv_scheduler *s, struct pending *p)
     const struct work *work = p->works[0];
     if (work == NULL)
         work = work_find(s, one->task);
+    if (work != NULL && work->task != NULL && !work->dropped)
+        one->state = work->task->state; /* a later part of the batch may have ended it */
     bool open = rv_task_state_open(one->state) && one->state != RV_TASK_ERROR;
     bool waits = open && !s->draining;
     p->plain = waits && work != NULL && work->task != NULL && parking_read_is_large(work->task);

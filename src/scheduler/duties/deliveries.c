@@ -25,6 +25,9 @@
 #include <string.h>
 
 enum { WALK_ROWS = 256, PICKS_MAX = 256 };
+/* Each message costs two round trips, and calls wait for the end of the batch: on a shared store it
+ * sends so few, and reads the rows of as few tasks whose messages it has written. */
+enum { SHARED_PICKS = 4, SHARED_LEARNS = 4 };
 /* A message that is tried for a day fails at least that often: once in an hour. */
 enum { FAILURES_OF_A_DAY = 24 };
 
@@ -371,8 +374,9 @@ static enum rv_err deliveries_plan(struct rv_scheduler *s)
     b->notices = RV_NEW_ARRAY(b->arena, struct rv_notice *, PICKS_MAX);
     if (b->picks == NULL || b->notices == NULL)
         return RV_ERR_MEMORY;
-    b->picks_count = rv_delivery_queue_pick(&s->deliveries->queue, b->now, b->picks, PICKS_MAX);
-    rv_assert(b->picks_count <= PICKS_MAX);
+    size_t most = s->enlistment.shared ? SHARED_PICKS : PICKS_MAX;
+    b->picks_count = rv_delivery_queue_pick(&s->deliveries->queue, b->now, b->picks, most);
+    rv_assert(b->picks_count <= most);
     for (size_t i = 0; err == RV_OK && i < b->picks_count; i++)
         err = pick_take(s, &b->picks[i], &b->notices[i]);
     return err;
@@ -476,13 +480,17 @@ static void retry_act(struct rv_scheduler *s, struct pending *p)
 
 /* What is not in the queue is read, since only the row knows whether older messages wait or were
  * given up. */
-static void work_learn(struct rv_scheduler *s, const struct work *work)
+static void work_learn(struct rv_scheduler *s, const struct work *work, size_t *learns)
 {
     struct rv_delivery_queue *queue = &s->deliveries->queue;
     struct rv_delivery row;
     size_t count = 0;
     if (rv_delivery_queue_knows(queue, work->id)) {
         rv_delivery_queue_grow(queue, work->id, work->task->last_message);
+        return;
+    }
+    if (s->enlistment.shared && (*learns)++ >= SHARED_LEARNS) {
+        s->deliveries->walk_at = s->batch.now; /* which reads the rows of many tasks at once */
         return;
     }
     enum rv_err err = s->store->ops->list_deliveries(
@@ -525,11 +533,12 @@ static void deliveries_act(struct rv_scheduler *s)
     rv_assert(s->options.outlet.send != NULL || s->batch.picks_count == 0);
     if (s->options.outlet.send == NULL)
         return;
+    size_t learns = 0;
     for (const struct work *w = s->batch.works; w != NULL && at_work(s); w = w->next) {
         const struct work *written = w->dropped ? w->escalated : w;
         if (written != NULL && written->changed && written->messages_count > 0 &&
             written->task->reply_url.at != NULL)
-            work_learn(s, written);
+            work_learn(s, written, &learns);
     }
     for (size_t i = 0; i < s->batch.deliveries_count; i++) {
         delivery_learn(s, &s->batch.deliveries[i]);
