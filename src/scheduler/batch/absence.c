@@ -36,9 +36,14 @@ void absence_of_other(struct rv_scheduler *s, int64_t since)
     absence_add(s, since, s->batch.now, since);
 }
 
+int64_t absence_ms(const struct rv_scheduler *s)
+{
+    return s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+}
+
 bool absence_between(const struct rv_scheduler *s, int64_t from, int64_t until)
 {
-    return until - from > s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+    return until - from > absence_ms(s);
 }
 
 static void absence_log(struct rv_scheduler *s, int64_t ms)
