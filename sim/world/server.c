@@ -11,6 +11,7 @@
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/fiber.h"
+#include "sim/world/forget.h"
 #include "sim/world/history.h"
 #include "sim/cast/hook.h"
 #include "sim/cast/said.h"
@@ -690,6 +691,8 @@ void server_outage(struct server *s)
         tap_fill(s, (int64_t)fault_roll(w, 10000));
     } else if (fault_strikes(w, FAULT_SERVER_STOP, actor)) {
         server_stop(s);
+    } else if (database_shared(w) && fault_strikes(w, FAULT_FORGET, actor)) {
+        server_forget(s);
     }
     world_at(w, w->now + 1000, EVENT_OUTAGE, s->number, 0);
 }

@@ -123,6 +123,14 @@ int64_t absence_uncounted(const struct rv_scheduler *s, int64_t at)
     return from != 0 && from < at ? from : at - 1; /* it was over already, and nobody looked */
 }
 
+int64_t absence_calm_since(const struct rv_scheduler *s)
+{
+    int64_t since = s->first_now;
+    for (size_t i = 0; i < s->absences_count; i++)
+        since = s->absences[i].until > since ? s->absences[i].until : since;
+    return absence_lasts(s) ? s->batch.now : since;
+}
+
 int64_t absence_since(const struct rv_scheduler *s, int64_t since, int64_t at)
 {
     const struct absence *absence = absence_of(s, at);

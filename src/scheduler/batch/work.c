@@ -303,6 +303,7 @@ enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_wants *load)
         }
         work->stolen = work->stolen || loaded->how == RV_LOADED_STOLEN;
         work->orphan = work->orphan || loaded->how == RV_LOADED_ORPHAN;
+        work->overdue = work->overdue || loaded->how == RV_LOADED_OVERDUE;
     }
     return RV_OK;
 }
