@@ -1,6 +1,6 @@
-/* A server may lose the instant at which it must look at a task: for want of memory, or by a
- * defect. Nothing in the store tells so, and its repair scan takes the task for known. The
- * supervisor has to find what is overdue. */
+/* A server may lose the instant at which it must look at a task, by a defect. Nothing in the store
+ * tells so, and its repair scan takes the task for known. The supervisor has to find what is
+ * overdue. */
 #include "sim/world/forget.h"
 
 #include "scheduler/batch/state.h"

@@ -23,6 +23,7 @@ static struct {
 } aside;
 
 static bool forgets;      /* whoever notes an instant now */
+static bool starves;      /* there is no memory for that */
 static size_t rows_asked; /* by looks of the supervisor, */
 static size_t looks;      /* ... and how many there were */
 static size_t rows_most;  /* that the store looks at; 0: as many as it is asked for */
@@ -37,6 +38,8 @@ enum rv_err __wrap_rv_supervisor_note(struct rv_supervisor *supervisor, struct r
 enum rv_err __wrap_rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_id task,
                                       int64_t wake_at)
 {
+    if (starves && wake_at != 0)
+        return RV_ERR_MEMORY;
     return __real_rv_supervisor_note(supervisor, task, forgets ? 0 : wake_at);
 }
 
@@ -65,7 +68,7 @@ static enum rv_err open_shared(struct world *w, struct rv_store **ret_store)
 static int open_two(void **state)
 {
     static struct world w;
-    forgets = false;
+    forgets = starves = false;
     looks = rows_asked = rows_most = 0;
     world_open_on(&w, (struct world_ground){.open = open_shared});
     world_publish(&w, workflow_file("order"));
@@ -147,6 +150,23 @@ static void what_the_owner_forgets_is_decided_by_the_supervisor(void **state)
     pass(w, 2 * STEP_MS + 1000);
     assert_int_equal(attempt_of(w, task), RV_ATTEMPT_EXPIRED);
     assert_int_equal(world_task(w, task)->locked_by, number_of(w->scheduler));
+}
+
+/* The owner itself knows that it could not note the instant. */
+static void an_instant_without_memory_is_noted_by_the_next_walk(void **state)
+{
+    struct world *w = *state;
+    pass(w, 3 * LEASE_MS);
+    change_servers(w);
+    struct rv_task_id task = world_submit(w, "order", "{}");
+    starves = true;
+    (void)world_take(w, "inventory", "i1");
+    starves = false;
+    change_servers(w);
+    assert_true(ends_in(w, task) > 2 * 1000);
+    pass(w, ends_in(w, task) + 2 * STEP_MS);
+    assert_int_equal(attempt_of(w, task), RV_ATTEMPT_EXPIRED);
+    assert_int_equal(world_task(w, task)->locked_by, number_of(aside.scheduler));
 }
 
 /* The owner comes first with what it knows: the supervisor takes nothing. */
@@ -238,6 +258,7 @@ int main(void)
 #define OVERDUE_TEST(name) cmocka_unit_test_setup_teardown(name, open_two, close_two)
     const struct CMUnitTest tests[] = {
         OVERDUE_TEST(what_the_owner_forgets_is_decided_by_the_supervisor),
+        OVERDUE_TEST(an_instant_without_memory_is_noted_by_the_next_walk),
         OVERDUE_TEST(what_the_owner_decides_stays_with_it),
         OVERDUE_TEST(what_the_supervisor_forgets_itself_it_finds),
         OVERDUE_TEST(a_suspended_task_is_left_alone),

@@ -1,8 +1,9 @@
 /* The owner of a task decides what is due for it. A server may live, renew its lease, and all the
- * same not decide: it had no memory to note the instant, or has a defect. So the supervisor looks
- * at all open tasks, whoever owns them, for what is overdue by more than two leases: an owner that
- * is there has decided it by then, and one that is not has lost its tasks. The supervisor takes the
- * task, and decides it in its next batch as its owner.
+ * same not decide, by a defect or damaged memory: its own walk takes the task for known as long as
+ * the revision is. So the supervisor looks at all open tasks, whoever owns them, for what is
+ * overdue by more than two leases: an owner that is there has decided it by then, and one that is
+ * not has lost its tasks. The supervisor takes the task, and decides it in its next batch as its
+ * owner.
  *
  * It looks slowly, at a piece with the load of one batch in a scan interval, and remembers the
  * place. While a store was away, or this server, much becomes overdue at once, and the owners are
@@ -11,7 +12,6 @@
  * the change. */
 #include "scheduler/duties/overdue.h"
 
-#include "base/assert.h"
 #include "base/time.h"
 #include "core/decide.h"
 #include "scheduler/batch/absence.h"
