@@ -4,7 +4,7 @@
  * known.
  *
  * It counts as waiting too long once the time is an absence in any case (absence.c). So an attempt
- * that ends while its reply is refused is nobody's failure. */
+ * of its own tasks that ends while its reply is refused is nobody's failure. */
 #include "scheduler/batch/asked.h"
 
 #include "scheduler/batch/absence.h"
