@@ -68,7 +68,8 @@ uint64_t check_turns(const struct world *w)
  * tasks may take before it and, where a batch takes few bytes, one for each call that the server
  * has and each open task: a large reply waits for its turn, and a batch hands out little more than
  * one request (decision 020). */
-static bool lasts(struct world *w, const struct server *s, bool is_so, struct reading *since)
+bool bound_lasts(struct world *w, const struct server *s, bool is_so, struct reading *since,
+                 int64_t more_ms)
 {
     const struct attention *a = &s->attention;
     const struct knobs *k = &w->knobs;
@@ -86,8 +87,13 @@ static bool lasts(struct world *w, const struct server *s, bool is_so, struct re
     uint64_t looks = (database_shared(w) ? 4 : 2) * open / k->findings_max;
     uint64_t batches = BATCHES_SLACK + open / k->scan_rows + looks + a->behind;
     batches += check_turns(w);
-    int64_t ms = (int64_t)k->role_ms + 2 * (int64_t)k->scan_ms + SLACK_MS;
+    int64_t ms = (int64_t)k->role_ms + 2 * (int64_t)k->scan_ms + SLACK_MS + more_ms;
     return a->attended.batches - from.batches > batches && a->attended.ms - from.ms > ms;
+}
+
+static bool lasts(struct world *w, const struct server *s, bool is_so, struct reading *since)
+{
+    return bound_lasts(w, s, is_so, since, 0);
 }
 
 static bool owns(const struct world *w, const struct server *s, const struct rv_task *task)
@@ -199,7 +205,11 @@ static void look(struct world *w, const struct server *s)
             struct step_past *step = history_step(task, task->row.open[n]);
             if (step == NULL)
                 continue;
-            check_overdue(w, s, &task->row, step);
+            check_looked_at(w, s, step);
+            if (task->forgotten != task->row.revision)
+                check_overdue(w, s, &task->row, step);
+            else
+                step->overdue[s->number] = (struct reading){0};
             if (task->row.state != RV_TASK_ERROR && !tap_misread(s))
                 check_offered(w, s, task, step, &takers);
         }

@@ -33,6 +33,9 @@ struct bounds {
 /* A server has started, or has to learn anew what the store has, or what it has done was in vain:
  * what is owed is owed from now on. */
 void bound_start(struct world *w);
+/* Whether what is so since `since` (set here) lasts for longer than the bound and `more_ms`. */
+bool bound_lasts(struct world *w, const struct server *s, bool is_so, struct reading *since,
+                 int64_t more_ms);
 /* A batch of the server is over; `good`: the store refused nothing of it. */
 void bound_batch(struct world *w, struct server *s, bool good);
 

@@ -103,6 +103,8 @@ void check_lists(struct world *w);
 
 /* check_bound.c: batches that the decisions of all open tasks may take where turns are small. */
 uint64_t check_turns(const struct world *w);
+/* check_overdue.c: the step is open, and the server may be the supervisor. */
+void check_looked_at(struct world *w, const struct server *s, struct step_past *step);
 /* check_fair.c: after each batch. */
 void check_fair(struct world *w, struct server *s);
 /* check_load.c: a batch takes few bytes: calls of some size take turns, and so do requests. */

@@ -9,6 +9,7 @@
 #include "sim/check/conflict.h"
 #include "sim/check/rounds.h"
 #include "sim/store/database.h"
+#include "sim/store/tap_priv.h"
 #include "sim/world/fault.h"
 #include "sim/world/fiber.h"
 #include "sim/world/hints.h"
@@ -22,56 +23,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum fate {
-    FATE_NONE,
-    FATE_BUSY,
-    FATE_CONFLICT,
-    FATE_FULL,
-    FATE_DIES_BEFORE,
-    FATE_DIES_AFTER,
-    FATE_UNKNOWN_NO,
-    FATE_UNKNOWN
-};
-
 /* A statement that takes longer is given up. */
 enum { STORE_WITHIN_MS = 3000 };
 /* What became of a commit is asked again after so long, and then after twice as long. */
 enum { ASK_AGAIN_MS_MIN = 100, ASK_AGAIN_MS_MAX = 2000 };
-
-struct tap {
-    struct rv_store store; /* first: what the scheduler holds */
-    struct rv_store *inner;
-    struct world *world;
-    enum fate fate;     /* of the next commit */
-    uint32_t actor;     /* for its faults */
-    bool misread;       /* what the process has in memory is not what the store has */
-    bool dies;          /* ... in this commit: nothing can be asked any more */
-    bool dead;          /* ... and has died: nothing is answered any more */
-    int64_t now;        /* of the open transaction */
-    int64_t newest;     /* latest store time that the process has received */
-    int64_t looked;     /* what the store's clock showed at the newest begin; 0: none yet, */
-    int64_t looked_at;  /* and when, in virtual time */
-    bool decided;       /* the batch has its instant, that of its first transaction: */
-    int64_t decided_at; /* what is decided is decided then, also where it is written in pieces */
-    int64_t begun_at;   /* ... in virtual time */
-    int64_t claimed;    /* the epoch that it claims; 0: none */
-    int64_t full_until; /* virtual time */
-    struct server *server;
-    bool inside;           /* a transaction is open, */
-    uint64_t connection;   /* ... that came over this one */
-    uint64_t sent;         /* number of its newest transaction */
-    uint64_t heard;        /* number of the newest transaction that the process knows to be there */
-    bool owes_alarm;       /* one that it knew to be there is lost */
-    struct rv_batch *late; /* borrowed: still on its way, and its sender waits no longer; or NULL */
-    int64_t late_at;       /* ... virtual time at which it arrives */
-};
 
 static struct rv_store *inner_of(struct rv_store *store)
 {
     return ((struct tap *)store)->inner;
 }
 
-static void tap_op_close(struct rv_store *store)
+void tap_op_close(struct rv_store *store)
 {
     (void)store; /* tap_close does it: a crash asks nobody */
 }
@@ -138,40 +100,23 @@ static enum rv_err travel_late(struct tap *tap, enum way way, int64_t *ret_late_
     return answers ? RV_OK : RV_ERR_BUSY;
 }
 
-static enum rv_err travel(struct tap *tap, enum way way)
+enum rv_err tap_travel(struct tap *tap, enum way way)
 {
     int64_t late_at;
     return travel_late(tap, way, &late_at);
 }
-
-/* What a transaction has not read yet when its connection breaks it does not get. */
-static enum rv_err read_sent(struct tap *tap, enum round_of operation)
-{
-    round_sent(tap->server, operation);
-    RV_TRY(travel(tap, WAY_TO_SERVER));
-    bool broken = tap->inside && tap->connection != tap->world->database->connections;
-    return broken ? RV_ERR_BUSY : RV_OK;
-}
-
-/* A read of the store below, there and back: while it is under way others go on. */
-#define READ(store, operation, ...)                                                                \
-    do {                                                                                           \
-        struct tap *tap_ = (struct tap *)(store);                                                  \
-        RV_TRY(read_sent(tap_, ROUND_##operation));                                                \
-        RV_TRY(tap_->inner->ops->operation(tap_->inner, __VA_ARGS__));                             \
-        return travel(tap_, WAY_BACK);                                                             \
-    } while (0)
 
 static bool read_only(const struct world *w)
 {
     return !w->healed && w->now < w->database->read_only_until;
 }
 
-static enum rv_err tap_op_enlist(struct rv_store *store, struct rv_str boot, int64_t pid,
-                                 struct rv_enlistment *ret_enlistment)
+enum rv_err tap_op_enlist(struct rv_store *store, struct rv_str boot, int64_t pid,
+                          struct rv_enlistment *ret_enlistment)
 {
     struct tap *tap = (struct tap *)store;
-    enum rv_err err = travel(tap, WAY_TO_SERVER);
+    tap->asked_at = tap->world->now;
+    enum rv_err err = tap_travel(tap, WAY_TO_SERVER);
     if (err == RV_OK && read_only(tap->world))
         err = RV_ERR_BUSY;
     if (err == RV_OK)
@@ -182,7 +127,7 @@ static enum rv_err tap_op_enlist(struct rv_store *store, struct rv_str boot, int
     tap->heard = tap->sent = 0;
     tap->owes_alarm = false;
     tap->looked = 0; /* the wall clock may have been set while no process was there */
-    return err == RV_OK ? travel(tap, WAY_BACK) : err;
+    return err == RV_OK ? tap_travel(tap, WAY_BACK) : err;
 }
 
 /* C-01: while a process has its store open the store's clock goes on as time does, whatever the
@@ -198,22 +143,13 @@ static void check_goes_on(struct tap *tap, int64_t now)
     tap->looked_at = tap->world->now;
 }
 
-static void wants_read(struct tap *tap, const struct rv_wants *wants)
-{
-    tap->newest = wants->now > tap->newest ? wants->now : tap->newest;
-    database_look(tap->world, wants->now, tap->world->knobs.scan_ms + 501);
-    round_loaded(tap->server, wants);
-    for (size_t i = 0; i < wants->tasks_count; i++)
-        if (wants->tasks[i].task != NULL)
-            check_read(tap->server, wants->tasks[i].task);
-}
-
-static enum rv_err tap_op_begin(struct rv_store *store, struct rv_wants *wants, int64_t *ret_now)
+enum rv_err tap_op_begin(struct rv_store *store, struct rv_wants *wants, int64_t *ret_now)
 {
     struct tap *tap = (struct tap *)store;
     struct world *w = tap->world;
     round_sent(tap->server, ROUND_begin);
-    enum rv_err err = travel(tap, WAY_TO_SERVER);
+    tap->asked_at = w->now;
+    enum rv_err err = tap_travel(tap, WAY_TO_SERVER);
     if (err != RV_OK)
         return err;
     tap->connection = w->database->connections;
@@ -238,8 +174,8 @@ static enum rv_err tap_op_begin(struct rv_store *store, struct rv_wants *wants, 
     tap->server->looks_first = false;
     database_look(w, tap->now, w->knobs.scan_ms + 501);
     if (wants != NULL)
-        wants_read(tap, wants);
-    err = travel(tap, WAY_BACK);
+        tap_wants_read(tap, wants);
+    err = tap_travel(tap, WAY_BACK);
     tap->inside = err == RV_OK;
     if (err != RV_OK)
         tap->inner->ops->rollback(tap->inner);
@@ -452,7 +388,7 @@ static enum rv_err commit_sent(struct tap *tap, struct rv_batch *batch, enum fat
     err = commit_fated(tap, batch, fate);
     if (err == RV_ERR_COMMIT_UNKNOWN)
         return err;
-    bool heard = travel(tap, WAY_BACK) == RV_OK && tap->connection == w->database->connections;
+    bool heard = tap_travel(tap, WAY_BACK) == RV_OK && tap->connection == w->database->connections;
     if (!heard)
         return RV_ERR_COMMIT_UNKNOWN;
     if (err == RV_OK)
@@ -460,10 +396,11 @@ static enum rv_err commit_sent(struct tap *tap, struct rv_batch *batch, enum fat
     return err;
 }
 
-static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
+enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
 {
     struct tap *tap = (struct tap *)store;
     enum fate fate = tap->fate;
+    tap->asked_at = tap->world->now;
     tap->inside = false;
     tap->fate = FATE_NONE;
     enum rv_err err = database_shared(tap->world) ? commit_sent(tap, batch, fate)
@@ -476,7 +413,7 @@ static enum rv_err tap_op_commit(struct rv_store *store, struct rv_batch *batch)
     return err;
 }
 
-static void tap_op_rollback(struct rv_store *store)
+void tap_op_rollback(struct rv_store *store)
 {
     ((struct tap *)store)->inside = false;
     inner_of(store)->ops->rollback(inner_of(store));
@@ -489,12 +426,12 @@ static enum rv_err committed_ask(struct tap *tap, int64_t number, bool *ret_comm
     round_sent(tap->server, ROUND_committed);
     if (tap->dead || tap->dies)
         return RV_ERR_IO;
-    RV_TRY(travel(tap, WAY_TO_SERVER));
+    RV_TRY(tap_travel(tap, WAY_TO_SERVER));
     RV_TRY(late_settle(tap));
     /* Asked over a new connection, which breaks like the one before. */
     uint64_t connection = w->database->connections;
     RV_TRY(tap->inner->ops->committed(tap->inner, number, ret_committed));
-    RV_TRY(travel(tap, WAY_BACK));
+    RV_TRY(tap_travel(tap, WAY_BACK));
     if (connection != w->database->connections)
         return RV_ERR_BUSY;
     if (*ret_committed)
@@ -502,11 +439,12 @@ static enum rv_err committed_ask(struct tap *tap, int64_t number, bool *ret_comm
     return RV_OK;
 }
 
-static enum rv_err tap_op_committed(struct rv_store *store, int64_t number, bool *ret_committed)
+enum rv_err tap_op_committed(struct rv_store *store, int64_t number, bool *ret_committed)
 {
     struct tap *tap = (struct tap *)store;
     struct world *w = tap->world;
     int64_t until = w->now + RV_STORE_BACK_MS, pause_ms = ASK_AGAIN_MS_MIN;
+    tap->asked_at = w->now;
     enum rv_err err = committed_ask(tap, number, ret_committed);
     while (err == RV_ERR_BUSY && w->now + pause_ms <= until) {
         database_slow(w, w->now + pause_ms);
@@ -518,70 +456,8 @@ static enum rv_err tap_op_committed(struct rv_store *store, int64_t number, bool
     return err == RV_OK || err == RV_ERR_DEPOSED ? err : RV_ERR_IO;
 }
 
-static enum rv_err tap_op_load_tasks(struct rv_store *store, struct rv_arena *arena,
-                                     enum rv_columns columns, const struct rv_task_id *ids,
-                                     size_t count, const struct rv_task **ret_tasks)
-{
-    struct tap *tap = (struct tap *)store;
-    RV_TRY(read_sent(tap, ROUND_load_tasks));
-    RV_TRY(tap->inner->ops->load_tasks(tap->inner, arena, columns, ids, count, ret_tasks));
-    for (size_t i = 0; i < count; i++)
-        if (ret_tasks[i] != NULL)
-            check_read(tap->server, ret_tasks[i]);
-    return travel(tap, WAY_BACK);
-}
-
-static enum rv_err tap_op_load_steps(struct rv_store *store, struct rv_arena *arena,
-                                     enum rv_columns columns, const struct rv_step_id *ids,
-                                     size_t count, const struct rv_step **ret_steps)
-{
-    READ(store, load_steps, arena, columns, ids, count, ret_steps);
-}
-
-static enum rv_err tap_op_load(struct rv_store *store, struct rv_wants *wants)
-{
-    struct tap *tap = (struct tap *)store;
-    RV_TRY(read_sent(tap, ROUND_load));
-    RV_TRY(tap->inner->ops->load(tap->inner, wants));
-    wants_read(tap, wants);
-    return travel(tap, WAY_BACK);
-}
-
-static enum rv_err tap_op_load_workflow(struct rv_store *store, struct rv_arena *arena, int64_t id,
-                                        const struct rv_workflow_row **ret_row)
-{
-    struct tap *tap = (struct tap *)store;
-    RV_TRY(read_sent(tap, ROUND_load_workflow));
-    RV_TRY(tap->inner->ops->load_workflow(tap->inner, arena, id, ret_row));
-    enum rv_err err = travel(tap, WAY_BACK);
-    if (err != RV_OK || *ret_row == NULL ||
-        !fault_strikes(tap->world, FAULT_UNREADABLE, tap->actor))
-        return err;
-    struct rv_workflow_row *damaged = RV_NEW(arena, struct rv_workflow_row);
-    rv_assert(damaged != NULL);
-    *damaged = **ret_row;
-    damaged->source.len /= 2;
-    *ret_row = damaged;
-    tap->misread = true;
-    return RV_OK;
-}
-
-static enum rv_err tap_op_find_workflow(struct rv_store *store, struct rv_arena *arena,
-                                        struct rv_str space, struct rv_str name,
-                                        struct rv_str version,
-                                        const struct rv_workflow_row **ret_row)
-{
-    READ(store, find_workflow, arena, space, name, version, ret_row);
-}
-
-static enum rv_err tap_op_scan_open(struct rv_store *store, const struct rv_scan *scan,
-                                    struct rv_scanned *ret_rows, size_t *ret_count)
-{
-    READ(store, scan_open, scan, ret_rows, ret_count);
-}
-
-static enum rv_err tap_op_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,
-                                     int64_t *ret_epoch, int64_t *ret_until)
+enum rv_err tap_op_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,
+                              int64_t *ret_epoch, int64_t *ret_until)
 {
     if (read_only(((struct tap *)store)->world))
         return RV_ERR_BUSY;
@@ -590,97 +466,6 @@ static enum rv_err tap_op_claim_role(struct rv_store *store, struct rv_str role,
     if (err == RV_OK)
         ((struct tap *)store)->claimed = *ret_epoch;
     return err;
-}
-
-static enum rv_err tap_op_list_tasks(struct rv_store *store, struct rv_arena *arena,
-                                     enum rv_columns columns, const struct rv_task_filter *filter,
-                                     size_t limit, struct rv_task *ret_tasks, size_t *ret_count,
-                                     struct rv_task_id *ret_next)
-{
-    READ(store, list_tasks, arena, columns, filter, limit, ret_tasks, ret_count, ret_next);
-}
-
-static enum rv_err tap_op_list_steps(struct rv_store *store, struct rv_arena *arena,
-                                     enum rv_columns columns, struct rv_task_id task,
-                                     uint32_t after, size_t limit, struct rv_step *ret_steps,
-                                     size_t *ret_count)
-{
-    READ(store, list_steps, arena, columns, task, after, limit, ret_steps, ret_count);
-}
-
-static enum rv_err tap_op_list_attempts(struct rv_store *store, struct rv_arena *arena,
-                                        struct rv_step_id step, uint32_t after_step, uint32_t after,
-                                        size_t limit, struct rv_attempt *ret_attempts,
-                                        size_t *ret_count)
-{
-    READ(store, list_attempts, arena, step, after_step, after, limit, ret_attempts, ret_count);
-}
-
-static enum rv_err tap_op_find_attempt(struct rv_store *store, struct rv_arena *arena,
-                                       struct rv_step_id step, uint64_t token,
-                                       struct rv_attempt *ret_attempt, bool *ret_found)
-{
-    READ(store, find_attempt, arena, step, token, ret_attempt, ret_found);
-}
-
-static enum rv_err tap_op_list_late_replies(struct rv_store *store, struct rv_arena *arena,
-                                            enum rv_columns columns, struct rv_step_id step,
-                                            uint32_t attempt, size_t skip, size_t limit,
-                                            struct rv_late_reply *ret_rows, size_t *ret_count)
-{
-    READ(store, list_late_replies, arena, columns, step, attempt, skip, limit, ret_rows, ret_count);
-}
-
-static enum rv_err tap_op_list_alerts(struct rv_store *store, struct rv_arena *arena,
-                                      struct rv_task_id task, bool open_only, int64_t before,
-                                      size_t limit, struct rv_alert *ret_alerts, size_t *ret_count)
-{
-    READ(store, list_alerts, arena, task, open_only, before, limit, ret_alerts, ret_count);
-}
-
-static enum rv_err tap_op_find_alert(struct rv_store *store, struct rv_arena *arena,
-                                     struct rv_str source, struct rv_alert *ret_alert,
-                                     bool *ret_found)
-{
-    READ(store, find_alert, arena, source, ret_alert, ret_found);
-}
-
-static enum rv_err tap_op_list_history(struct rv_store *store, struct rv_arena *arena,
-                                       struct rv_task_id task, uint32_t before, size_t limit,
-                                       struct rv_history_row *ret_rows, size_t *ret_count)
-{
-    ((struct tap *)store)->server->rounds.newest += limit == 1;
-    READ(store, list_history, arena, task, before, limit, ret_rows, ret_count);
-}
-
-static enum rv_err tap_op_list_messages(struct rv_store *store, struct rv_arena *arena,
-                                        struct rv_task_id task, uint32_t after, size_t limit,
-                                        struct rv_message *ret_messages, size_t *ret_count)
-{
-    READ(store, list_messages, arena, task, after, limit, ret_messages, ret_count);
-}
-
-static enum rv_err tap_op_list_deliveries(struct rv_store *store, struct rv_arena *arena,
-                                          struct rv_task_id task, struct rv_str after_destination,
-                                          struct rv_task_id after, size_t limit,
-                                          struct rv_delivery *ret_rows, size_t *ret_count)
-{
-    READ(store, list_deliveries, arena, task, after_destination, after, limit, ret_rows, ret_count);
-}
-
-static enum rv_err tap_op_list_workflows(struct rv_store *store, struct rv_arena *arena,
-                                         size_t skip, size_t limit,
-                                         struct rv_workflow_row *ret_rows, size_t *ret_count)
-{
-    READ(store, list_workflows, arena, skip, limit, ret_rows, ret_count);
-}
-
-static enum rv_err tap_op_list_records(struct rv_store *store, struct rv_arena *arena,
-                                       struct rv_str kind, struct rv_str prefix,
-                                       struct rv_str after, size_t limit,
-                                       struct rv_record *ret_rows, size_t *ret_count)
-{
-    READ(store, list_records, arena, kind, prefix, after, limit, ret_rows, ret_count);
 }
 
 static const struct rv_store_ops ops = {
@@ -778,6 +563,11 @@ void tap_plan(struct server *s)
             tap->fate = fates[i].fate;
     if (w->now < tap->full_until)
         tap->fate = FATE_FULL;
+}
+
+int64_t tap_asked_at(const struct server *s)
+{
+    return s->tap->asked_at;
 }
 
 int64_t tap_newest(const struct server *s)

@@ -17,6 +17,9 @@ struct rv_store *tap_open(struct server *s, struct rv_store *inner);
 void tap_close(struct server *s);
 /* Since it was opened something was read damaged, and may be remembered so. */
 bool tap_misread(const struct server *s);
+/* Virtual time since which the process waits for an answer, if it does: of a begin, a commit, or
+ * its outcome. INT64_MAX: it waits for a read in a transaction. */
+int64_t tap_asked_at(const struct server *s);
 /* The latest store time that the process has received. */
 int64_t tap_newest(const struct server *s);
 /* The disk is full for so long. */

@@ -58,6 +58,8 @@ struct step_past {
      * free (check/bound.c). */
     struct reading overdue[SIM_SERVERS_MAX];
     struct reading waits[SIM_SERVERS_MAX];
+    /* When each, as the supervisor, first saw that nobody ends its attempt (check/overdue.c). */
+    struct reading left[SIM_SERVERS_MAX];
     int64_t line_since; /* from when on it stands in line for an agent; in which batch it was */
     uint64_t lined;     /* first seen to, 0: it does not (check/line.c) */
     uint64_t free_from; /* batch since which no circuit has held it back; 0: one does */
@@ -88,6 +90,7 @@ struct task_past {
     uint32_t lost_commits;         /* that the store does not have any more */
     int64_t now;                   /* the store's clock in the newest */
     int64_t owned_at;              /* virtual time at which its owner became that */
+    int64_t forgotten; /* the revision of which its owner has lost the instant; 0: none */
 };
 
 /* What agents have said about one attempt, whether or not it counted. */

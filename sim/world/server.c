@@ -11,6 +11,7 @@
 #include "sim/store/database.h"
 #include "sim/world/fault.h"
 #include "sim/world/fiber.h"
+#include "sim/world/forget.h"
 #include "sim/world/history.h"
 #include "sim/cast/hook.h"
 #include "sim/cast/said.h"
@@ -22,6 +23,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Beside the scan interval: how long a call may wait for a store that does not answer. */
+enum { AWAY_MS = 600 };
 
 void servers_new(struct world *w)
 {
@@ -147,7 +151,7 @@ static void call_finished(struct rv_call *call)
 {
     struct served *served = (struct served *)call; /* its first member */
     struct server *s = served->server;
-    if (call->kind == RV_CALL_REPLIES)
+    if (call->kind == RV_CALL_REPLIES && served->taken)
         replied_note(s, &call->u.replies);
     if (served->looks && !s->dying)
         look_read(s->world, served);
@@ -194,6 +198,18 @@ static void plan_run(struct server *s, int64_t at)
     world_at(s->world, at, EVENT_SERVER, s->number, s->starts);
 }
 
+/* While a batch waits for its store, when that waits for too long. */
+static void away_plan(struct server *s)
+{
+    int64_t at = tap_asked_at(s), now = s->world->now;
+    if (s->fiber == NULL || !fiber_paused(s->fiber))
+        return;
+    at = at < now ? at + s->world->knobs.scan_ms + AWAY_MS + 1 : now + AWAY_MS;
+    at = at > now ? at : now + 1;
+    world_at(s->world, at < s->paused_until ? s->paused_until : at, EVENT_AWAY, s->number,
+             s->starts);
+}
+
 static void queue_add(struct server *s, struct rv_call *call)
 {
     if (s->queue_count == s->queue_room) {
@@ -202,6 +218,7 @@ static void queue_add(struct server *s, struct rv_call *call)
         rv_assert(s->queue != NULL);
     }
     s->queue[s->queue_count++] = call;
+    away_plan(s);
     int64_t soon = s->world->scenario != NULL ? 1 : (int64_t)world_roll(s->world, STREAM_SERVER, 3);
     plan_run(s, s->world->now + soon);
 }
@@ -302,6 +319,45 @@ void server_hinted(struct world *w, uint32_t server, uint32_t starts, const stru
     note->call.u.hint.agents = agents;
     note->call.u.hint.count = count;
     queue_add(s, &note->call);
+}
+
+static bool queue_awaits(const struct server *s)
+{
+    for (size_t i = 0; i < s->queue_count; i++)
+        if (rv_call_awaited(s->queue[i]))
+            return true;
+    return false;
+}
+
+/* As the api's thread does (src/api/api.c): those for which somebody waits leave the queue. */
+static void queue_refuse(struct server *s)
+{
+    size_t count = s->queue_count, kept = 0;
+    world_say(s->world, s->name, "refuses calls: its store does not answer");
+    for (size_t i = 0; i < count; i++) {
+        struct rv_call *call = s->queue[i];
+        if (rv_call_awaited(call))
+            rv_call_refuse_away(call);
+        else
+            s->queue[kept++] = call;
+    }
+    s->queue_count = kept;
+}
+
+/* I-53: who calls a server that waits for its store is told so, unless a batch has the call. */
+void server_away(struct server *s)
+{
+    struct world *w = s->world;
+    if (!s->up || !fiber_paused(s->fiber) || !queue_awaits(s))
+        return;
+    if (w->now >= s->paused_until && w->now > s->patient_until)
+        queue_refuse(s);
+    else if (w->now >= s->paused_until &&
+             w->now - tap_asked_at(s) > (int64_t)w->knobs.scan_ms + AWAY_MS)
+        world_violate(w, "I-53", "a call waits at %s, whose store has not answered for %lld ms",
+                      s->name, (long long)(w->now - tap_asked_at(s)));
+    else
+        away_plan(s);
 }
 
 /* ---- batches ---- */
@@ -444,6 +500,11 @@ static int64_t mono_now_us(void *self)
     return w->now * 1000 + w->worked_us;
 }
 
+static void store_wait(void *self, int64_t until)
+{
+    ((struct server *)self)->patient_until = until;
+}
+
 static void log_write(void *self, enum rv_log_level level, const char *event,
                       const struct rv_log_field *fields, size_t count)
 {
@@ -547,6 +608,7 @@ void server_start(struct server *s)
         .circuits_max = w->knobs.circuits_max,
         .mono = {.now = mono_now, .now_us = w->knobs.look_us != 0 ? mono_now_us : NULL, .self = w},
         .log = {log_write, s},
+        .waits = {store_wait, s},
         .fibers = &rv_fibers,
         .turn_fuel = w->knobs.turn_fuel,
         .decision_bytes_max = w->knobs.decision_kib * (size_t)1024,
@@ -554,6 +616,7 @@ void server_start(struct server *s)
     };
     s->fuel_beside = 0;
     s->counts_from = s->went_well;
+    s->patient_until = INT64_MAX;
     enum rv_err err = rv_scheduler_open(&options, &s->scheduler);
     if (w->crossings == NULL) /* else the start itself may be crashed at */
         storage_check_start(w, err);
@@ -645,6 +708,8 @@ void server_outage(struct server *s)
         tap_fill(s, (int64_t)fault_roll(w, 10000));
     } else if (fault_strikes(w, FAULT_SERVER_STOP, actor)) {
         server_stop(s);
+    } else if (database_shared(w) && fault_strikes(w, FAULT_FORGET, actor)) {
+        server_forget(s);
     }
     world_at(w, w->now + 1000, EVENT_OUTAGE, s->number, 0);
 }

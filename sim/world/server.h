@@ -47,8 +47,9 @@ struct server {
     bool dying;    /* what finishes now is not answered: the process is dead */
     struct attention attention;
     int64_t paused_until;
-    int64_t go_on_at; /* when what its batch waits for at the store is there */
-    int64_t run_at;   /* the next batch; INT64_MAX: none planned */
+    int64_t patient_until; /* so long calls wait for its store */
+    int64_t go_on_at;      /* when what its batch waits for at the store is there */
+    int64_t run_at;        /* the next batch; INT64_MAX: none planned */
     uint32_t starts;
     int64_t started_at; /* virtual time */
     uint64_t serial;
@@ -104,6 +105,8 @@ void server_turn(struct server *s);
 void server_go_on(struct server *s);
 /* ... at that instant. */
 void server_go_on_at(struct server *s, int64_t at);
+/* Its batch waits for the store: whether calls still wait with it. */
+void server_away(struct server *s);
 /* The store has lost all after its transaction `number`. */
 void servers_failed_over(struct world *w, uint64_t number);
 void server_start(struct server *s);

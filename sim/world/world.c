@@ -166,6 +166,17 @@ static void news_event(struct world *w, enum event_kind kind, uint32_t actor, ui
         hint_arrives(w, actor, detail);
 }
 
+/* Of a process that is still there. */
+static void server_event(enum event_kind kind, struct server *s, int64_t at)
+{
+    if (kind == EVENT_STORE)
+        server_go_on(s);
+    else if (kind == EVENT_AWAY)
+        server_away(s);
+    else if (at == s->run_at)
+        server_turn(s);
+}
+
 static void event_run(struct world *w, const struct rv_heap_entry *entry)
 {
     enum event_kind kind = entry->value & 0xff;
@@ -178,12 +189,10 @@ static void event_run(struct world *w, const struct rv_heap_entry *entry)
         net_event(w, kind, entry->detail);
         return;
     case EVENT_SERVER:
-        if (entry->detail == w->servers[actor].starts && entry->at == w->servers[actor].run_at)
-            server_turn(&w->servers[actor]);
-        return;
     case EVENT_STORE:
+    case EVENT_AWAY:
         if (entry->detail == w->servers[actor].starts)
-            server_go_on(&w->servers[actor]);
+            server_event(kind, &w->servers[actor], entry->at);
         return;
     case EVENT_START:
         server_start(&w->servers[actor]);

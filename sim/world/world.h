@@ -51,7 +51,8 @@ enum event_kind {
     EVENT_RELAY,         /* actor: relay; detail: a strand of it wants to go on */
     EVENT_RELAY_TROUBLE, /* actor: relay; detail: what befalls it */
     EVENT_OUTBOX,        /* the application with the outbox has something to do */
-    EVENT_HINT           /* actor: server: it is told that steps wait at another one */
+    EVENT_HINT,          /* actor: server: it is told that steps wait at another one */
+    EVENT_AWAY           /* actor: server: its store may not have answered for too long */
 };
 
 enum stream {

@@ -13,6 +13,7 @@ enum {
     FINISHED_MAX = 256,
     CLOSING_MS = 10, /* how late the end may be seen */
     WAIT_MS = 60000,
+    AWAY_LOOK_MS = 200, /* while calls are with the scheduler: whether its store answers */
     DESCRIPTION_BYTES_MAX = 4 * 1024 * 1024
 };
 
@@ -31,10 +32,34 @@ static void finished_take(struct rv_api *api)
 static int64_t wait_ms(const struct rv_api *api)
 {
     int64_t most = api->large != NULL ? 0 : atomic_load(&api->closing) ? CLOSING_MS : WAIT_MS;
+    if (api->options.away.is != NULL && most > AWAY_LOOK_MS && atomic_load(&api->outstanding) > 0)
+        most = AWAY_LOOK_MS;
     if (api->resting == NULL)
         return most;
     int64_t rest = api->rest_until - rv_door_now(api->door);
     return rest > 0 && rest < most ? rest : most;
+}
+
+static bool is_awaited(const void *call)
+{
+    return rv_call_awaited(call);
+}
+
+/* The scheduler's thread waits for the store: whoever waits for that thread hears so. What it has
+ * taken is its own; what nobody waits for stays. */
+static void away_refuse(struct rv_api *api)
+{
+    void *calls[FINISHED_MAX];
+    size_t count = FINISHED_MAX;
+    const struct rv_api_away *away = &api->options.away;
+    if (away->is == NULL || !away->is(away->self))
+        return;
+    while (count == FINISHED_MAX) {
+        count = rv_mailbox_withdraw(api->options.mailbox, is_awaited, calls, FINISHED_MAX);
+        for (size_t i = 0; i < count; i++)
+            rv_call_refuse_away(calls[i]);
+        finished_take(api);
+    }
 }
 
 /* Nothing is left to do, or nobody takes what is left. */
@@ -66,6 +91,7 @@ static void thread_run(void *self)
     while (!thread_done(api, &last_busy)) {
         rv_door_wait(api->door, wait_ms(api));
         rv_http_keys_take(api);
+        away_refuse(api);
         finished_take(api);
         rv_backup_go_on(api, rv_door_now(api->door));
         rv_http_large_go_on(api, false);

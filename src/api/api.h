@@ -14,6 +14,13 @@ struct rv_api;
 struct rv_door_tls;   /* door/tls.h */
 struct rv_access_log; /* access_log.h */
 
+/* Whether the store has not answered the scheduler for so long that calls in the mailbox are
+ * refused (rv_scheduler_waits). From the api's thread. */
+struct rv_api_away {
+    bool (*is)(void *self); /* NULL: never */
+    void *self;
+};
+
 struct rv_api_options {
     const int *sockets; /* listening; owned from then on, also if open fails */
     size_t sockets_count;
@@ -36,6 +43,7 @@ struct rv_api_options {
      * From the api's thread. */
     bool (*spans)(void *self, uint64_t *ret_sent, uint64_t *ret_dropped);
     void *self;
+    struct rv_api_away away;
     struct rv_egress_hook egress;  /* on the api's thread; NULL: nobody knows */
     struct rv_secret_hook secrets; /* the same */
 };

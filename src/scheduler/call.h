@@ -568,9 +568,10 @@ struct rv_call {
     const struct rv_call_loads *loads; /* the maker's; NULL: large rows always have room */
     size_t loaded_bytes;               /* out: what `took` was told of the call */
     struct rv_arena arena;
-    void (*finish)(struct rv_call *call); /* called on the scheduler's thread */
-    void *owner;                          /* the maker's */
-    struct rv_call *next;                 /* link of whoever owns it at the time */
+    /* Called on the scheduler's thread, or by who takes the call back (rv_call_refuse_away). */
+    void (*finish)(struct rv_call *call);
+    void *owner;          /* the maker's */
+    struct rv_call *next; /* link of whoever owns it at the time */
 
     enum rv_err err;       /* out: of the call as a whole */
     struct rv_str message; /* out: what is wrong and the cure */
@@ -616,6 +617,22 @@ static inline struct rv_poll *rv_call_poll(struct rv_call *call)
     if (call->kind == RV_CALL_POLL)
         return &call->u.poll;
     return call->kind == RV_CALL_REPLIES && call->u.replies.has_next ? &call->u.replies.next : NULL;
+}
+
+/* Whether somebody waits for its answer. The others tell of what is known to nobody else. */
+static inline bool rv_call_awaited(const struct rv_call *call)
+{
+    return call->kind != RV_CALL_GONE && call->kind != RV_CALL_HINT &&
+           call->kind != RV_CALL_UNSENT && call->kind != RV_CALL_DELIVERED;
+}
+
+/* For a call that no batch has taken, while the store does not answer (rv_scheduler_waits): it is
+ * finished, and nothing of it has happened. */
+static inline void rv_call_refuse_away(struct rv_call *call)
+{
+    call->err = RV_ERR_BUSY;
+    call->message = RV_STR("the store does not answer; send the request again");
+    call->finish(call);
 }
 
 #endif

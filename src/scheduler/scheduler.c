@@ -41,6 +41,7 @@
 #include "scheduler/duties/clock.h"
 #include "scheduler/duties/deliveries.h"
 #include "scheduler/duties/duty.h"
+#include "scheduler/duties/overdue.h"
 #include "scheduler/duties/place.h"
 #include "scheduler/duties/retention.h"
 #include "scheduler/duties/shares.h"
@@ -661,6 +662,7 @@ static enum rv_err batch_open(struct rv_scheduler *s)
     RV_TRY(ahead_name(s, duties_want, &wants));
     RV_TRY(steal_name(s, &wants));
     takeover_name(s, &wants);
+    overdue_name(s, &wants);
     shares_name(s, &wants);
     enum rv_err err = commit_first_begin(s, &wants);
     if (err == RV_ERR_WENT_BACK)

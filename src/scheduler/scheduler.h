@@ -11,6 +11,7 @@
 #include "scheduler/call.h"
 #include "store/store.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,6 +79,14 @@ struct rv_scheduler_finished {
     void *self;
 };
 
+/* Who sees to the calls that no batch has taken while the scheduler's thread waits for a shared
+ * store. Told that it waits: after the monotonic instant `until`, about half a second longer than
+ * the scan interval, these calls are refused (rv_call_refuse_away); INT64_MAX: it is answered. */
+struct rv_scheduler_waits {
+    void (*tell)(void *self, int64_t until);
+    void *self;
+};
+
 /* Who lets callers in, and keeps the API keys in memory. Told of all of them at the start, and once
  * the store has others than this server has seen. `changes`: as rv_call_key.changes, it contains
  * all changes up to this one. The records live as long as the call. MEMORY: the batch is refused,
@@ -108,6 +117,7 @@ struct rv_scheduler_options {
     struct rv_scheduler_size size;         /* bytes NULL: not known */
     struct rv_scheduler_files files;       /* look NULL: nobody looks */
     struct rv_scheduler_finished finished; /* tell NULL: nobody waits */
+    struct rv_scheduler_waits waits;       /* tell NULL: nobody does */
     struct rv_scheduler_keys keys;         /* learn NULL: nobody keeps them */
     struct rv_scheduler_copies copies;     /* open NULL: this store has none */
     struct rv_scheduler_outlet outlet;     /* send NULL: this server has no webhooks */

@@ -41,7 +41,7 @@ static void exchange_free(struct inside_call *exchange)
     free(exchange);
 }
 
-/* On the scheduler's thread. */
+/* On the scheduler's thread, or on the api's. */
 static void exchange_finished(struct rv_call *call)
 {
     struct inside_call *exchange = call->owner;

@@ -24,6 +24,7 @@
 #include "server/keys.h"
 #include "server/leave.h"
 #include "server/lock.h"
+#include "server/patience.h"
 #include "server/process.h"
 #include "server/sockets.h"
 #include "server/systemd.h"
@@ -69,6 +70,7 @@ struct server {
     struct rv_thread scheduler_thread;
     struct rv_thread http_thread;
     atomic_bool stopping;
+    struct rv_patience patience;
     atomic_int store_err;       /* enum rv_err of the newest batch */
     atomic_uintptr_t store_why; /* const char *, of the store: why it is DISPLACED */
     struct rv_leaving leaving;
@@ -346,6 +348,7 @@ static int scheduler_open(struct server *server, const struct rv_server_options 
         .size = {.bytes = store_bytes, .self = server},
         .files = {.look = store_look, .self = server},
         .finished = {.tell = calls_finished, .self = server},
+        .waits = {.tell = rv_patience_tell, .self = &server->patience},
         .outlet = rv_webhook_outlet(&server->webhook),
         .spans = {.take = server->spans != NULL ? rv_export_take : NULL, .self = server->spans},
         .scan_interval_ms = given->scan_interval_ms,
@@ -522,6 +525,7 @@ static int api_open(struct server *server, const struct rv_server_options *told)
     rv_assert(server->api == NULL);
     rv_assert(server->scheduler != NULL);
     rv_assert(server->sockets.count <= RV_DOOR_SOCKETS_MAX);
+    bool shared = rv_scheduler_enlistment(server->scheduler)->shared;
     unsigned connections_max;
     long ignored;
     int fds[RV_DOOR_SOCKETS_MAX];
@@ -543,6 +547,7 @@ static int api_open(struct server *server, const struct rv_server_options *told)
         .behind_proxy = told->behind_proxy,
         .access_log = server->access_log,
         .health = store_health,
+        .away = {.is = shared ? rv_patience_over : NULL, .self = &server->patience},
         .store_bytes = store_bytes,
         .spans = spans_count,
         .self = server,
@@ -777,6 +782,7 @@ int rv_server_run(const struct rv_server_options *options)
     int result = outside_open(&server, options);
     if (result == 0) {
         boot_make(&server);
+        rv_patience_init(&server.patience);
         rv_mailbox_init(&server.mailbox, offsetof(struct rv_call, next));
         rv_mailbox_keep_arrivals(&server.mailbox, offsetof(struct rv_call, behind));
         result = store_serve(&server, options, &signals);

@@ -224,7 +224,8 @@ enum rv_loaded_how {
     RV_LOADED_ASKED,
     RV_LOADED_SKIPPED, /* asked for as a claim, but another transaction has it: it is not loaded */
     RV_LOADED_STOLEN,  /* a step of it waits for an agent; claimed */
-    RV_LOADED_ORPHAN   /* it has no live owner; claimed */
+    RV_LOADED_ORPHAN,  /* it has no live owner; claimed */
+    RV_LOADED_OVERDUE  /* a look has found it; claimed */
 };
 
 /* A task and its open steps, as one instant has them. */
@@ -280,6 +281,18 @@ enum rv_registry {
     RV_REGISTRY_COUNT
 };
 
+/* A piece of a look at all open tasks, whoever owns them, by ascending id. It finds those in which
+ * something should have happened by `before`: an open step has an instant (wake_at, deadline) that
+ * is not later, or it is compensated, no step is open, and quiet_at is not later. Not those in
+ * error. */
+struct rv_look {
+    struct rv_task_id after;
+    size_t rows_max; /* that are looked at */
+    size_t most;     /* that are found: the look ends with them */
+    int64_t before;
+    struct rv_task_id next; /* set by the store: where it goes on; none: there are no more tasks */
+};
+
 /* What a batch asks for together: one round trip to the store. A claimed task is this transaction's
  * until its end: others that claim it, too, pass it over. Their changes of it, however, meet the
  * guards alone. A transaction that has been silent for as long as a lease is over: a server that is
@@ -301,6 +314,7 @@ struct rv_wants {
     size_t orphans_max; /* ... and nobody's tasks. Else: the transaction deposes the instances whose
                            lease and margin are over, and so many open tasks are given whose owner
                            is deposed, or was never there */
+    struct rv_look *look; /* NULL: none. An embedded store does not look */
     bool servers_wanted;
     /* Set by the store. */
     struct rv_server *servers; /* by ascending number; NULL: not asked for */

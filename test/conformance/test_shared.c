@@ -589,6 +589,58 @@ static void a_step_whose_timeout_has_passed_is_left_to_its_owner(void **state)
     other->ops->rollback(other);
 }
 
+/* A task with a step at which something is due at that instant; 0: at none. */
+static void bear_due(struct subject *s, int64_t id, int64_t wake_at)
+{
+    struct rv_change *birth = birth_of(s, id);
+    struct rv_step step = *birth->steps[0];
+    const struct rv_step *steps[] = {&step};
+    struct rv_task task = *birth->task;
+    task.open[0] = step.number;
+    task.open_count = 1;
+    birth->task = &task;
+    step.wake_at = wake_at;
+    birth->steps = steps;
+    subject_commit_all(s, birth, 1);
+}
+
+static struct rv_wants look_at(struct subject *s, struct rv_store *store, struct rv_look *look)
+{
+    return ask(s, store, (struct rv_wants){.look = look});
+}
+
+static void a_look_finds_what_is_overdue_from_a_place_on(void **state)
+{
+    struct subject *s = *state;
+    enum { DUE = 100 };
+    bear_due(s, TASK_BASE, DUE + 1);
+    bear_due(s, TASK_BASE + 1, DUE);
+    bear_due(s, TASK_BASE + 2, 0);
+    bear_due(s, TASK_BASE + 3, DUE - 1);
+    bear_due(s, TASK_BASE + 4, DUE - 1);
+    struct rv_look look = {.rows_max = 3, .most = 2, .before = DUE};
+    struct rv_wants found = look_at(s, s->store, &look);
+    assert_int_equal(found.tasks_count, 1);
+    assert_int_equal(found.tasks[0].id.value, TASK_BASE + 1);
+    assert_int_equal(found.tasks[0].how, RV_LOADED_OVERDUE);
+    assert_int_equal(found.tasks[0].steps_count, 1);
+    assert_int_equal(look.next.value, TASK_BASE + 2); /* so many were looked at */
+    /* What one transaction has found the others pass over. */
+    struct rv_look same = {.rows_max = 9, .most = 1, .before = DUE};
+    found = look_at(s, other, &same);
+    assert_int_equal(found.tasks_count, 1);
+    assert_int_equal(found.tasks[0].id.value, TASK_BASE + 3);
+    assert_int_equal(same.next.value, TASK_BASE + 3); /* so many were found */
+    other->ops->rollback(other);
+    s->ops->rollback(s->store);
+    look.after = look.next;
+    found = look_at(s, s->store, &look);
+    assert_int_equal(found.tasks_count, 2);
+    assert_int_equal(found.tasks[1].id.value, TASK_BASE + 4);
+    assert_int_equal(look.next.value, 0); /* there are no more */
+    s->ops->rollback(s->store);
+}
+
 static void servers_are_those_that_live_and_those_that_own(void **state)
 {
     struct subject *s = *state;
@@ -627,6 +679,7 @@ int main(void)
         SHARED(a_version_is_raised_by_what_is_committed_and_lost_with_it),
         SHARED(steps_that_wait_are_found_in_line_and_from_a_place_on),
         SHARED(a_step_whose_timeout_has_passed_is_left_to_its_owner),
+        SHARED(a_look_finds_what_is_overdue_from_a_place_on),
         SHARED(servers_are_those_that_live_and_those_that_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

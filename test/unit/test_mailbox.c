@@ -183,12 +183,49 @@ static void it_is_told_until_when_all_arrivals_are_taken(void **state)
     rv_mailbox_done(&box);
 }
 
+static bool is_even(const void *item)
+{
+    return ((const struct parcel *)item)->behind % 2 == 0;
+}
+
+/* What is withdrawn is gone, and the others keep their order. */
+static void what_is_withdrawn_is_not_taken(void **state)
+{
+    (void)state;
+    struct rv_mailbox box;
+    struct parcel parcels[6] = {{0}};
+    void *taken[6];
+    rv_mailbox_init(&box, offsetof(struct parcel, next));
+    assert_int_equal(rv_mailbox_withdraw(&box, is_even, taken, 6), 0);
+    for (int i = 0; i < 6; i++) {
+        parcels[i].behind = i;
+        assert_true(rv_mailbox_put(&box, &parcels[i]));
+    }
+    assert_int_equal(rv_mailbox_withdraw(&box, is_even, taken, 2), 2);
+    assert_ptr_equal(taken[0], &parcels[0]);
+    assert_ptr_equal(taken[1], &parcels[2]);
+    assert_int_equal(rv_mailbox_take(&box, taken, 1, 0), 1);
+    assert_ptr_equal(taken[0], &parcels[1]);
+    parcels[1].behind = 8;
+    assert_true(rv_mailbox_put(&box, &parcels[1]));
+    assert_int_equal(rv_mailbox_withdraw(&box, is_even, taken, 6), 2);
+    assert_ptr_equal(taken[1], &parcels[1]); /* it was the last one */
+    assert_true(rv_mailbox_put(&box, &parcels[0]));
+    assert_int_equal(rv_mailbox_take(&box, taken, 6, 0), 3);
+    assert_ptr_equal(taken[0], &parcels[3]);
+    assert_ptr_equal(taken[1], &parcels[5]);
+    assert_ptr_equal(taken[2], &parcels[0]);
+    rv_mailbox_close(&box);
+    rv_mailbox_done(&box);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_in_first_out_and_bounded),
         cmocka_unit_test(an_empty_box_is_waited_for_as_long_as_said),
         cmocka_unit_test(it_is_told_until_when_all_arrivals_are_taken),
+        cmocka_unit_test(what_is_withdrawn_is_not_taken),
         cmocka_unit_test(many_writers_lose_nothing),
         cmocka_unit_test(closing_ends_an_endless_wait),
         cmocka_unit_test(a_wake_before_the_wait_ends_it),

@@ -114,6 +114,47 @@ static enum rv_err orphans_find(struct memory *store, struct rv_wants *load, siz
     return RV_OK;
 }
 
+/* ---- what is overdue ---- */
+
+static bool has_passed(int64_t at, int64_t before)
+{
+    return at != 0 && at <= before;
+}
+
+static bool is_overdue(const struct node *node, int64_t before)
+{
+    const struct rv_task *task = node->row;
+    if (!rv_task_state_open(task->state) || task->state == RV_TASK_ERROR)
+        return false;
+    for (uint32_t i = 0; i < task->open_count; i++) {
+        const struct sorted_entry *entry = sorted_find(&node->steps, task->open[i], 0);
+        const struct rv_step *step = entry != NULL ? entry->row : NULL;
+        if (step != NULL &&
+            (has_passed(step->wake_at, before) || has_passed(step->deadline, before)))
+            return true;
+    }
+    return task->state == RV_TASK_COMPENSATING && task->open_count == 0 && task->quiet_at <= before;
+}
+
+static enum rv_err look(struct memory *store, struct rv_wants *load, size_t *count)
+{
+    const struct sorted *open = &store->data->open;
+    struct rv_look *look = load->look;
+    if (look == NULL || !store->data->shared)
+        return RV_OK;
+    size_t most = *count + look->most;
+    size_t i = sorted_place(open, look->after.value, INT64_MAX);
+    for (size_t rows = 0; i < open->count && rows < look->rows_max && *count < most; i++, rows++) {
+        const struct node *node = open->at[i].row;
+        if (is_overdue(node, look->before) && !is_claimed(store, node->row->id))
+            RV_TRY(found_add(store, load, node->row->id, RV_LOADED_OVERDUE, count));
+        look->next = node->row->id;
+    }
+    if (i == open->count)
+        look->next = (struct rv_task_id){0};
+    return RV_OK;
+}
+
 /* ---- steps that wait ---- */
 
 struct waiting {
@@ -219,7 +260,7 @@ static enum rv_err servers_list(struct memory *store, struct rv_wants *load)
 
 static size_t found_most(const struct rv_wants *load)
 {
-    size_t most = load->orphans_max;
+    size_t most = load->orphans_max + (load->look != NULL ? load->look->most : 0);
     for (size_t i = 0; i < load->steals_count; i++)
         most += load->steals[i].most;
     return most;
@@ -241,6 +282,7 @@ enum rv_err memory_load_owned(struct memory *store, struct rv_wants *load)
     for (size_t i = 0; store->data->shared && i < load->steals_count; i++)
         RV_TRY(steal(store, load, &load->steals[i], &count));
     RV_TRY(orphans_find(store, load, &count));
+    RV_TRY(look(store, load, &count));
     if (load->servers_wanted)
         RV_TRY(servers_list(store, load));
     return rv_store_load_tasks_whole(&store->store, load, count);

@@ -201,6 +201,33 @@ size_t rv_mailbox_take(struct rv_mailbox *box, void **ret_items, size_t max, int
     return taken;
 }
 
+size_t rv_mailbox_withdraw(struct rv_mailbox *box, bool (*goes)(const void *item), void **ret_items,
+                           size_t max)
+{
+    size_t taken = 0;
+    void *before = NULL, *next;
+    pthread_mutex_lock(&box->mutex);
+    for (void *item = box->first; item != NULL && taken < max; item = next) {
+        next = link_get(box, item);
+        if (!goes(item)) {
+            before = item;
+            continue;
+        }
+        ret_items[taken++] = item;
+        if (before != NULL)
+            link_set(box, before, next);
+        else
+            box->first = next;
+        if (next == NULL)
+            box->last = before;
+    }
+    rv_assert(taken <= box->count);
+    box->count -= taken;
+    rv_assert((box->first == NULL) == (box->count == 0));
+    pthread_mutex_unlock(&box->mutex);
+    return taken;
+}
+
 void rv_mailbox_wake(struct rv_mailbox *box)
 {
     pthread_mutex_lock(&box->mutex);

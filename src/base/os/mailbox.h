@@ -54,6 +54,10 @@ bool rv_mailbox_put(struct rv_mailbox *box, void *item);
 /* Takes up to `max` items; with none there, waits up to `wait_ms` (negative: for ever) for the
  * first. 0 items: time is over, or it is closed and empty, or it was woken. One thread takes. */
 size_t rv_mailbox_take(struct rv_mailbox *box, void **ret_items, size_t max, int64_t wait_ms);
+/* Takes out up to `max` items for which `goes` is true, the oldest first; the others stay where
+ * they are. From any thread, without the taker: what it is told of arrivals includes these. */
+size_t rv_mailbox_withdraw(struct rv_mailbox *box, bool (*goes)(const void *item), void **ret_items,
+                           size_t max);
 /* Ends the wait of the taker, or the next one if it does not wait. */
 void rv_mailbox_wake(struct rv_mailbox *box);
 /* From now on nothing is taken in; what is there can still be taken. */

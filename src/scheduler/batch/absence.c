@@ -36,9 +36,14 @@ void absence_of_other(struct rv_scheduler *s, int64_t since)
     absence_add(s, since, s->batch.now, since);
 }
 
+int64_t absence_ms(const struct rv_scheduler *s)
+{
+    return s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+}
+
 bool absence_between(const struct rv_scheduler *s, int64_t from, int64_t until)
 {
-    return until - from > s->options.scan_interval_ms + ABSENCE_SLACK_MS;
+    return until - from > absence_ms(s);
 }
 
 static void absence_log(struct rv_scheduler *s, int64_t ms)
@@ -116,6 +121,14 @@ int64_t absence_uncounted(const struct rv_scheduler *s, int64_t at)
     if (!absence_covers(s, at))
         return 0;
     return from != 0 && from < at ? from : at - 1; /* it was over already, and nobody looked */
+}
+
+int64_t absence_calm_since(const struct rv_scheduler *s)
+{
+    int64_t since = s->first_now;
+    for (size_t i = 0; i < s->absences_count; i++)
+        since = s->absences[i].until > since ? s->absences[i].until : since;
+    return absence_lasts(s) ? s->batch.now : since;
 }
 
 int64_t absence_since(const struct rv_scheduler *s, int64_t since, int64_t at)

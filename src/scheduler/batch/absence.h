@@ -31,6 +31,10 @@ int64_t absence_uncounted(const struct rv_scheduler *s, int64_t at);
 /* Where the wait for an agent begins anew that is `since` then and was long enough at `at`: agents
  * need time to come back, too. 0: nowhere. */
 int64_t absence_since(const struct rv_scheduler *s, int64_t since, int64_t at);
+/* Since when the server is there without an absence. */
+int64_t absence_calm_since(const struct rv_scheduler *s);
+/* So long between two looks at the store's clock is none yet. */
+int64_t absence_ms(const struct rv_scheduler *s);
 /* Whether so long between two looks at the store's clock is an absence. */
 bool absence_between(const struct rv_scheduler *s, int64_t from, int64_t until);
 

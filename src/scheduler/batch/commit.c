@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/assert.h"
+#include "scheduler/batch/asked.h"
 #include "scheduler/batch/load.h"
 #include "scheduler/batch/parking.h"
 #include "scheduler/batch/state.h"
@@ -154,7 +155,7 @@ static bool passing(enum rv_err err)
 enum rv_err commit_transaction_begin(struct rv_scheduler *s, struct rv_wants *wants,
                                      int64_t *ret_now)
 {
-    enum rv_err err = s->store->ops->begin(s->store, wants, ret_now);
+    enum rv_err err = asked_begin(s, wants, ret_now);
     s->history_lost = s->history_lost || err == RV_ERR_WENT_BACK;
     return err;
 }
@@ -203,13 +204,13 @@ static enum rv_err commit_once(struct rv_scheduler *s, struct rv_change *changes
         batch.resign = s->draining;
     }
     int64_t begun_us = counts_clock(s);
-    enum rv_err err = s->store->ops->commit(s->store, &batch);
+    enum rv_err err = asked_commit(s, &batch);
     rv_histogram_add(&s->counts.commit, counts_clock(s) - begun_us);
     if (err == RV_ERR_IO)
         return RV_ERR_COMMIT_UNKNOWN; /* and cannot be asked: the process ends (store.h, commit) */
     if (err == RV_ERR_COMMIT_UNKNOWN) {
         bool committed;
-        if (s->store->ops->committed(s->store, batch.number, &committed) != RV_OK)
+        if (asked_committed(s, batch.number, &committed) != RV_OK)
             return RV_ERR_COMMIT_UNKNOWN;
         err = committed ? RV_OK : RV_ERR_CONFLICT;
         s->batch.lost = err != RV_OK;

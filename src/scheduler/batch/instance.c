@@ -1,5 +1,6 @@
 #include "scheduler/batch/instance.h"
 
+#include "scheduler/batch/asked.h"
 #include "scheduler/batch/state.h"
 #include "store/store.h"
 
@@ -8,7 +9,7 @@
 enum rv_err instance_enlist(struct rv_scheduler *s)
 {
     struct rv_enlistment enlistment = {.lease_ms = s->options.role_lease_ms};
-    RV_TRY(s->store->ops->enlist(s->store, rv_str_of(s->boot), s->options.pid, &enlistment));
+    RV_TRY(asked_enlist(s, &enlistment));
     s->enlistment = enlistment;
     s->workflows.shared = s->agents.divides = enlistment.shared;
     rv_id_maker_init(&s->ids, enlistment.instance);

@@ -93,6 +93,14 @@ bool own_meet(struct rv_scheduler *s, const struct rv_scanned *row)
     return revision == (uint64_t)row->revision;
 }
 
+/* No row has revision 0. */
+void own_doubt(struct rv_scheduler *s, struct rv_task_id id)
+{
+    uint64_t *owned = rv_map_find(&s->owned, (uint64_t)id.value, 0);
+    if (owned != NULL)
+        *owned = round_mark(*owned);
+}
+
 static bool is_owned(const void *self, struct rv_task_id id)
 {
     return rv_map_find(&((const struct rv_scheduler *)self)->owned, (uint64_t)id.value, 0) != NULL;

@@ -31,6 +31,8 @@ void own_forget(struct rv_scheduler *s, const struct work *work);
 RV_CHECK enum rv_err own_note(struct rv_scheduler *s, const struct rv_task *task);
 /* The walk meets the task: whether the caches know it as its row is. */
 bool own_meet(struct rv_scheduler *s, const struct rv_scanned *row);
+/* What the caches know of the task may be too little: the walk loads it. */
+void own_doubt(struct rv_scheduler *s, struct rv_task_id id);
 /* The walk of that round has met all that is this server's: what else is known of tasks is
  * forgotten. */
 void own_sweep(struct rv_scheduler *s, uint64_t round);

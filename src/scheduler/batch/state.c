@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "scheduler/batch/log.h"
+#include "scheduler/batch/own.h"
 
 int64_t state_again_at(const struct rv_scheduler *s)
 {
@@ -15,6 +16,7 @@ void state_look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
         return;
     err = rv_supervisor_note(&s->supervisor, id, 0);
     rv_assert(err == RV_OK);
+    own_doubt(s, id);
     log_event_text(s, RV_LOG_ERROR, "cache", "error", RV_STR("out of memory"));
 }
 

@@ -44,6 +44,7 @@ struct place {
 struct bulks;
 struct deliveries;
 struct failures;
+struct overdue;
 struct steals;
 struct watchers;
 struct retention;
@@ -83,6 +84,7 @@ struct rv_scheduler {
     struct accounts accounts;
     struct evaluations evaluations;
     struct steals *steals;
+    struct overdue *overdue;
     int64_t shares_at;   /* limits are divided, and read again */
     size_t shares_from;  /* slot of the held attempts from which on those of others' tasks are
                             looked for */

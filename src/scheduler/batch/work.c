@@ -9,6 +9,7 @@
 #include "dispatch/held.h"
 #include "dispatch/ready.h"
 #include "scheduler/batch/accounts.h"
+#include "scheduler/batch/asked.h"
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/evaluations.h"
 #include "scheduler/batch/load.h"
@@ -249,7 +250,7 @@ static enum rv_err work_take_bare(struct rv_scheduler *s, struct rv_task_id id)
     struct rv_loaded bare = {.steps_count = 0};
     struct rv_wants clock = {.arena = s->batch.arena};
     RV_TRY(s->store->ops->load_tasks(s->store, s->batch.arena, RV_COLUMNS_ALL, &id, 1, &bare.task));
-    RV_TRY(s->store->ops->load(s->store, &clock));
+    RV_TRY(asked_load(s, &clock));
     RV_TRY(work_add(s, id, &work));
     work->too_large = true;
     return work_take(s, work, &bare, clock.now);
@@ -302,6 +303,7 @@ enum rv_err work_load_take(struct rv_scheduler *s, const struct rv_wants *load)
         }
         work->stolen = work->stolen || loaded->how == RV_LOADED_STOLEN;
         work->orphan = work->orphan || loaded->how == RV_LOADED_ORPHAN;
+        work->overdue = work->overdue || loaded->how == RV_LOADED_OVERDUE;
     }
     return RV_OK;
 }
@@ -322,7 +324,7 @@ static enum rv_err prefetch_piece(struct rv_scheduler *s, const struct rv_step_i
     load->claims = claims ? load->count : 0;
     if (load->count == 0)
         return RV_OK;
-    enum rv_err err = s->store->ops->load(s->store, load);
+    enum rv_err err = asked_load(s, load);
     if (err == RV_OK)
         err = work_load_take(s, load);
     if (err == RV_ERR_MEMORY && load->count == 1)
@@ -564,7 +566,7 @@ enum rv_err work_read(struct rv_scheduler *s, struct work *work)
 {
     struct rv_wants wants = {
         .arena = s->batch.arena, .ids = &work->id, .count = 1, .bytes_max = SIZE_MAX};
-    RV_TRY(s->store->ops->load(s->store, &wants));
+    RV_TRY(asked_load(s, &wants));
     rv_assert(wants.tasks_count == 1);
     return work_take(s, work, &wants.tasks[0], wants.now);
 }

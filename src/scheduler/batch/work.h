@@ -51,6 +51,7 @@ struct work {
     bool found;    /* ... since it was due */
     bool stolen;   /* it is another server's, and a step of it may be handed out all the same */
     bool orphan;   /* its owner is not there any more */
+    bool overdue;  /* a look at all tasks has found it */
     bool torn;     /* some of its rows were loaded later than others: they may be of two instants */
     bool was_open; /* as loaded */
     bool waits_to_end;      /* an end of it has come that is not decided yet */

@@ -44,6 +44,7 @@ struct duty {
 #define RV_DUTIES(DUTY)                                                                            \
     DUTY(scan)                                                                                     \
     DUTY(takeover)                                                                                 \
+    DUTY(overdue)                                                                                  \
     DUTY(watchers)                                                                                 \
     DUTY(steal)                                                                                    \
     DUTY(clock)                                                                                    \

@@ -1,6 +1,7 @@
-/* The repair scan: a walk over the open tasks that this server owns, a piece at a time. It loads
- * what has no instant noted. Where others write, too, it also loads what it does not know as the
- * row is, and at the end of a walk forgets what it has not met: other servers own that by now. */
+/* The repair scan: a walk over the open tasks that this server owns, a piece at a time. A server
+ * with a store of its own loads what has no instant noted. Where others write, too, it loads what
+ * it does not know as the row is, and at the end of a walk forgets what it has not met: other
+ * servers own that by now. */
 #include "base/assert.h"
 #include "base/limits.h"
 #include "scheduler/batch/bound.h"
@@ -15,9 +16,8 @@ static bool scan_wants(struct rv_scheduler *s, const struct rv_scanned *row, boo
 {
     if (first)
         return true;
-    bool met = s->enlistment.shared && own_meet(s, row);
-    if (s->enlistment.shared && !met)
-        return true;
+    if (s->enlistment.shared)
+        return !own_meet(s, row);
     return row->state != RV_TASK_ERROR && !rv_supervisor_knows(&s->supervisor, row->id);
 }
 
