@@ -293,6 +293,59 @@ static void every_filter_goes_by_an_index(void **state)
     rv_buf_done(&plan);
 }
 
+/* How many indexes SQLite writes with the statement. */
+static int indexes_written(struct rv_sqlite *store, enum rv_sqlite_sql sql)
+{
+    enum { OPCODE = 1 };
+    sqlite3_stmt *statement = NULL;
+    struct rv_buf text;
+    int count = 0;
+    rv_buf_init(&text, 16384);
+    assert_int_equal(rv_sqlite_statement(store, sql, &statement), RV_OK);
+    rv_buf_printf(&text, "EXPLAIN %s", sqlite3_sql(statement));
+    assert_int_equal(text.failed, RV_OK);
+    assert_int_equal(sqlite3_prepare_v2(store->db, text.at, (int)text.len, &statement, NULL),
+                     SQLITE_OK);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        count += strcmp((const char *)sqlite3_column_text(statement, OPCODE), "IdxInsert") == 0;
+    sqlite3_finalize(statement);
+    rv_buf_done(&text);
+    return count;
+}
+
+/* Most changes of a row are in no column of an index. */
+static void a_change_writes_no_index_that_it_leaves(void **state)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)((struct subject *)*state)->store;
+    assert_int_equal(indexes_written(store, RV_SQL_TASK_UPDATE), 0);
+    assert_int_equal(indexes_written(store, RV_SQL_STEP_UPDATE), 0);
+    assert_int_equal(indexes_written(store, RV_SQL_TASK_MOVE), 2); /* task_open, task_rare */
+    assert_int_equal(indexes_written(store, RV_SQL_TASK_REPLACE), 3);
+    assert_int_equal(indexes_written(store, RV_SQL_STEP_MOVE), 1);
+}
+
+/* No task changes its workflow. If one did, it would be written, whatever is known of the row. */
+static void another_workflow_is_written(void **state)
+{
+    struct subject *s = *state;
+    struct rv_task before, task;
+    subject_commit_all(s, birth_of(s, TASK_BASE), 1);
+    for (int64_t other = 71; other < 74; other++) {
+        before = task = *load(s, TASK_BASE);
+        struct rv_change change = {.task = &task, .revision_before = task.revision};
+        task.revision++;
+        task.workflow = other;
+        if (other > 71)
+            change.task_before = &before;
+        if (other > 72)
+            before.workflow = other; /* it is not so */
+        subject_commit_all(s, &change, 1);
+        assert_int_equal(load(s, TASK_BASE)->workflow, other);
+    }
+    subject_close(s);
+    assert_sql(s, "SELECT id FROM task INDEXED BY task_workflow WHERE workflow = 73", "1000000");
+}
+
 /* ---- seals ---- */
 
 static struct rv_change *heavy_birth(struct subject *s, int64_t id, size_t bytes)
@@ -606,6 +659,8 @@ int main(void)
         ON_A_STORE(what_lies_in_the_log_is_looked_at_too),
         ON_A_STORE(a_batch_beyond_the_cache_is_whole),
         ON_A_STORE(every_filter_goes_by_an_index),
+        ON_A_STORE(a_change_writes_no_index_that_it_leaves),
+        ON_A_STORE(another_workflow_is_written),
         ON_A_STORE(an_operator_reads_the_patterns_own_words),
         ON_A_STORE(words_are_checked_where_others_may_have_written),
         ON_A_STORE(what_was_acknowledged_survives_kill_9),
