@@ -40,6 +40,11 @@ struct sql {
 #define KEY &rv_row_key
 #define OPEN "{process_state open}"
 #define OF_PAYLOAD "WHERE task = ?1 AND step = ?2 AND name = ?3"
+/* The error of an unreadable task, or the mark of one that stands apart and is lost. */
+#define KEPT_ERROR(name, parameter)                                                                \
+    name " = CASE WHEN " parameter " IS NULL AND typeof(" name ") = 'blob' AND "                   \
+         "(SELECT text FROM payload WHERE task = ?1 AND step = 0 AND name = '" name "') IS NULL "  \
+         "THEN " name " ELSE " parameter " END, "
 
 static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_BEGIN] = {PLAIN, NULL, "BEGIN IMMEDIATE"},
@@ -51,8 +56,9 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_MOVE] = {MOVED, TASK, " AND revision=?"},
     [RV_SQL_TASK_REPLACE] = {UPDATE, TASK, " AND revision=?"},
     [RV_SQL_TASK_KEEP] = {PLAIN, NULL,
-                          "UPDATE task SET revision=?2, ended_at=?3, error=?4, undo_error=?5, "
-                          "process_state=?6, locked_by=?7 WHERE id=?1"},
+                          "UPDATE task SET revision = ?2, ended_at = ?3, " KEPT_ERROR("error", "?4")
+                              KEPT_ERROR("undo_error",
+                                         "?5") "process_state = ?6, locked_by = ?7 WHERE id = ?1"},
     [RV_SQL_TASK_LOAD] = {SELECT, TASK, "WHERE id = ?1"},
     [RV_SQL_TASK_GATHER] = {GATHER, TASK, NULL},
     [RV_SQL_TASK_OPEN] = {PLAIN, NULL,
