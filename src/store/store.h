@@ -392,7 +392,7 @@ struct rv_scan {
 struct rv_scanned {
     struct rv_task_id id;
     int64_t revision;
-    enum rv_task_state state;
+    enum rv_task_state state; /* of an unreadable task perhaps 0 */
 };
 
 /* Open tasks by ascending id, for the start and the repair scan: `ret_rows` has room for the scan's

@@ -226,6 +226,74 @@ static void a_row_that_none_of_ours_can_be_is_told(void **state)
     assert_sql(s, "SELECT priority || open_steps || error FROM task WHERE id = 1000000", "4711x{}");
 }
 
+/* On the connection of the store, which lets everything pass. */
+static void damage(struct subject *s, const char *text)
+{
+    char *message = NULL;
+    if (sqlite3_exec(((struct rv_sqlite *)s->store)->db, text, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", text, message);
+}
+
+/* The server's own rows: no number is made of what is none. */
+static void numbers_that_no_server_has_are_an_error(void **state)
+{
+    static const char *const at_enlistment[] = {
+        "UPDATE instance SET number = -1", "UPDATE instance SET number = 256",
+        "UPDATE instance SET enlistment = -1", "UPDATE instance SET enlistment = 'x'",
+        "UPDATE instance SET enlistment = 9223372036854775807"};
+    static const char *const at_open[] = {"UPDATE instance SET alive_at = -1",
+                                          "UPDATE instance SET alive_at = 9223372036854775807",
+                                          "UPDATE instance SET alive_at = 'x'"};
+    static const char *const of_role[] = {"UPDATE role SET epoch = -1",
+                                          "UPDATE role SET epoch = 9223372036854775807",
+                                          "UPDATE role SET epoch = 'x'"};
+    struct subject *s = *state;
+    int64_t epoch, until;
+    for (size_t i = 0; i < sizeof at_enlistment / sizeof *at_enlistment; i++) {
+        damage(s, at_enlistment[i]);
+        subject_close(s);
+        s->factory->open(s);
+        assert_int_equal(s->ops->enlist(s->store, RV_STR("boot"), 1, &s->enlistment),
+                         RV_ERR_CORRUPT);
+        damage(s, "DELETE FROM instance");
+        subject_restart(s);
+    }
+    for (size_t i = 0; i < sizeof at_open / sizeof *at_open; i++) {
+        char ignored[64];
+        damage(s, at_open[i]);
+        subject_close(s);
+        assert_refused(s->path, RV_ERR_CORRUPT, "is damaged", 0);
+        sql(s, "DELETE FROM instance", ignored);
+        subject_open(s);
+    }
+    for (size_t i = 0; i < sizeof of_role / sizeof *of_role; i++) {
+        assert_int_equal(s->ops->claim_role(s->store, RV_STR("r"), 5000, &epoch, &until), RV_OK);
+        damage(s, of_role[i]);
+        assert_int_equal(s->ops->claim_role(s->store, RV_STR("r"), 5000, &epoch, &until),
+                         RV_ERR_CORRUPT);
+        damage(s, "DELETE FROM role");
+    }
+}
+
+/* A list gives no task of which the id says that there is none. */
+static void a_task_without_an_id_is_in_no_list(void **state)
+{
+    struct subject *s = *state;
+    struct rv_task_filter filter = {.before = {0}};
+    struct rv_task rows[2];
+    struct rv_task_id next;
+    size_t count;
+    bear(s, TASK_BASE);
+    bear(s, TASK_BASE + 1);
+    damage(s, "UPDATE task SET id = 0 WHERE id = 1000000");
+    assert_int_equal(
+        s->ops->list_tasks(s->store, &s->arena, RV_COLUMNS_ALL, &filter, 2, rows, &count, &next),
+        RV_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].id.value, TASK_BASE + 1);
+    assert_int_equal(next.value, 0);
+}
+
 /* ---- the ways on which tasks are found ---- */
 
 /* How SQLite goes about a statement, one line for each part. */
@@ -653,6 +721,8 @@ int main(void)
         ON_A_STORE(what_is_no_store_is_refused),
         ON_A_STORE(a_damaged_store_is_refused),
         ON_A_STORE(a_row_that_none_of_ours_can_be_is_told),
+        ON_A_STORE(numbers_that_no_server_has_are_an_error),
+        ON_A_STORE(a_task_without_an_id_is_in_no_list),
         ON_A_STORE(no_page_changes_unnoticed),
         ON_A_STORE(no_page_lies_in_the_place_of_another),
         ON_A_STORE(no_change_of_the_header_goes_unnoticed),

@@ -455,6 +455,8 @@ static inline bool rv_mark_runs(uint32_t mark)
 {
     return (mark & RV_MARK_RUNS) != 0;
 }
+/* When an instance was last alive, and whether there was one: last_alive_at and created. */
+RV_CHECK enum rv_err rv_sqlite_alive_read(struct rv_sqlite *store);
 /* Marks the store as stopped, in a transaction of its own. */
 RV_CHECK enum rv_err rv_sqlite_mark_stop(struct rv_sqlite *store);
 
