@@ -24,7 +24,8 @@
  * has flipped) is no error: a task or step comes as `unreadable`, with 0 for that value, any other
  * row with an enum outside of its table. Only its id is to be relied on. An unreadable task that is
  * written keeps every column but revision, process_state, ended_at, locked_by and the errors, so
- * that it can be mended by hand; an unreadable step is never written. */
+ * that it can be mended by hand; an error that is lost stays so until another is written in its
+ * place. An unreadable step is never written. */
 
 /* All that one batch changes in one task. Guarded: the task row must have `revision_before` (0: it
  * must not exist), `key` must be free, `epoch` (0: none) must be that of the supervisor's role;
@@ -406,7 +407,7 @@ struct rv_scan {
 struct rv_scanned {
     struct rv_task_id id;
     int64_t revision;
-    enum rv_task_state state;
+    enum rv_task_state state; /* of an unreadable task perhaps 0 */
 };
 
 /* Open tasks by ascending id, for the start and the repair scan: `ret_rows` has room for the scan's

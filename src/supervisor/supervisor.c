@@ -102,12 +102,17 @@ static enum rv_err scan_piece(struct rv_supervisor *supervisor, int64_t now,
     return RV_OK;
 }
 
+bool rv_supervisor_scan_begin(struct rv_supervisor *supervisor, int64_t now)
+{
+    supervisor->piece_after = supervisor->scan_after;
+    return now >= supervisor->scan_next_at;
+}
+
 enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, int64_t now,
                                struct rv_scanned *ret_rows, size_t *ret_count)
 {
     *ret_count = 0;
-    supervisor->piece_after = supervisor->scan_after;
-    if (now < supervisor->scan_next_at)
+    if (!rv_supervisor_scan_begin(supervisor, now))
         return RV_OK;
     enum rv_err err = scan_piece(supervisor, now, ret_rows, ret_count);
     if (err == RV_OK && *ret_count == 0) {

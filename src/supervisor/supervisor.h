@@ -59,6 +59,9 @@ void rv_supervisor_walk(struct rv_supervisor *supervisor);
 /* What the newest piece of that walk gave was not written: the walk goes on from where it began. (A
  * walk that began anew with each refusal would not end on a store that refuses now and then.) */
 void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor);
+/* Whether the next piece of the repair scan is due; asked in each batch, since a piece that gives
+ * nothing is the newest one, too. */
+bool rv_supervisor_scan_begin(struct rv_supervisor *supervisor, int64_t now);
 /* The next piece of the repair scan if it is due: open tasks that this instance owns, for the
  * scheduler to compare with its caches. `ret_rows` has room for RV_SCAN_ROWS_MAX. *ret_count 0:
  * nothing due. */

@@ -226,6 +226,74 @@ static void a_row_that_none_of_ours_can_be_is_told(void **state)
     assert_sql(s, "SELECT priority || open_steps || error FROM task WHERE id = 1000000", "4711x{}");
 }
 
+/* On the connection of the store, which lets everything pass. */
+static void damage(struct subject *s, const char *text)
+{
+    char *message = NULL;
+    if (sqlite3_exec(((struct rv_sqlite *)s->store)->db, text, NULL, NULL, &message) != SQLITE_OK)
+        fail_msg("%s: %s", text, message);
+}
+
+/* The server's own rows: no number is made of what is none. */
+static void numbers_that_no_server_has_are_an_error(void **state)
+{
+    static const char *const at_enlistment[] = {
+        "UPDATE instance SET number = -1", "UPDATE instance SET number = 256",
+        "UPDATE instance SET enlistment = -1", "UPDATE instance SET enlistment = 'x'",
+        "UPDATE instance SET enlistment = 9223372036854775807"};
+    static const char *const at_open[] = {"UPDATE instance SET alive_at = -1",
+                                          "UPDATE instance SET alive_at = 9223372036854775807",
+                                          "UPDATE instance SET alive_at = 'x'"};
+    static const char *const of_role[] = {"UPDATE role SET epoch = -1",
+                                          "UPDATE role SET epoch = 9223372036854775807",
+                                          "UPDATE role SET epoch = 'x'"};
+    struct subject *s = *state;
+    int64_t epoch, until;
+    for (size_t i = 0; i < sizeof at_enlistment / sizeof *at_enlistment; i++) {
+        damage(s, at_enlistment[i]);
+        subject_close(s);
+        s->factory->open(s);
+        assert_int_equal(s->ops->enlist(s->store, RV_STR("boot"), 1, &s->enlistment),
+                         RV_ERR_CORRUPT);
+        damage(s, "DELETE FROM instance");
+        subject_restart(s);
+    }
+    for (size_t i = 0; i < sizeof at_open / sizeof *at_open; i++) {
+        char ignored[64];
+        damage(s, at_open[i]);
+        subject_close(s);
+        assert_refused(s->path, RV_ERR_CORRUPT, "is damaged", 0);
+        sql(s, "DELETE FROM instance", ignored);
+        subject_open(s);
+    }
+    for (size_t i = 0; i < sizeof of_role / sizeof *of_role; i++) {
+        assert_int_equal(s->ops->claim_role(s->store, RV_STR("r"), 5000, &epoch, &until), RV_OK);
+        damage(s, of_role[i]);
+        assert_int_equal(s->ops->claim_role(s->store, RV_STR("r"), 5000, &epoch, &until),
+                         RV_ERR_CORRUPT);
+        damage(s, "DELETE FROM role");
+    }
+}
+
+/* A list gives no task of which the id says that there is none. */
+static void a_task_without_an_id_is_in_no_list(void **state)
+{
+    struct subject *s = *state;
+    struct rv_task_filter filter = {.before = {0}};
+    struct rv_task rows[2];
+    struct rv_task_id next;
+    size_t count;
+    bear(s, TASK_BASE);
+    bear(s, TASK_BASE + 1);
+    damage(s, "UPDATE task SET id = 0 WHERE id = 1000000");
+    assert_int_equal(
+        s->ops->list_tasks(s->store, &s->arena, RV_COLUMNS_ALL, &filter, 2, rows, &count, &next),
+        RV_OK);
+    assert_int_equal(count, 1);
+    assert_int_equal(rows[0].id.value, TASK_BASE + 1);
+    assert_int_equal(next.value, 0);
+}
+
 /* ---- the ways on which tasks are found ---- */
 
 /* How SQLite goes about a statement, one line for each part. */
@@ -291,6 +359,59 @@ static void every_filter_goes_by_an_index(void **state)
         assert_string_equal(plan.at, ways[i].plan);
     }
     rv_buf_done(&plan);
+}
+
+/* How many indexes SQLite writes with the statement. */
+static int indexes_written(struct rv_sqlite *store, enum rv_sqlite_sql sql)
+{
+    enum { OPCODE = 1 };
+    sqlite3_stmt *statement = NULL;
+    struct rv_buf text;
+    int count = 0;
+    rv_buf_init(&text, 16384);
+    assert_int_equal(rv_sqlite_statement(store, sql, &statement), RV_OK);
+    rv_buf_printf(&text, "EXPLAIN %s", sqlite3_sql(statement));
+    assert_int_equal(text.failed, RV_OK);
+    assert_int_equal(sqlite3_prepare_v2(store->db, text.at, (int)text.len, &statement, NULL),
+                     SQLITE_OK);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        count += strcmp((const char *)sqlite3_column_text(statement, OPCODE), "IdxInsert") == 0;
+    sqlite3_finalize(statement);
+    rv_buf_done(&text);
+    return count;
+}
+
+/* Most changes of a row are in no column of an index. */
+static void a_change_writes_no_index_that_it_leaves(void **state)
+{
+    struct rv_sqlite *store = (struct rv_sqlite *)((struct subject *)*state)->store;
+    assert_int_equal(indexes_written(store, RV_SQL_TASK_UPDATE), 0);
+    assert_int_equal(indexes_written(store, RV_SQL_STEP_UPDATE), 0);
+    assert_int_equal(indexes_written(store, RV_SQL_TASK_MOVE), 2); /* task_open, task_rare */
+    assert_int_equal(indexes_written(store, RV_SQL_TASK_REPLACE), 3);
+    assert_int_equal(indexes_written(store, RV_SQL_STEP_MOVE), 1);
+}
+
+/* No task changes its workflow. If one did, it would be written, whatever is known of the row. */
+static void another_workflow_is_written(void **state)
+{
+    struct subject *s = *state;
+    struct rv_task before, task;
+    subject_commit_all(s, birth_of(s, TASK_BASE), 1);
+    for (int64_t other = 71; other < 74; other++) {
+        before = task = *load(s, TASK_BASE);
+        struct rv_change change = {.task = &task, .revision_before = task.revision};
+        task.revision++;
+        task.workflow = other;
+        if (other > 71)
+            change.task_before = &before;
+        if (other > 72)
+            before.workflow = other; /* it is not so */
+        subject_commit_all(s, &change, 1);
+        assert_int_equal(load(s, TASK_BASE)->workflow, other);
+    }
+    subject_close(s);
+    assert_sql(s, "SELECT id FROM task INDEXED BY task_workflow WHERE workflow = 73", "1000000");
 }
 
 /* ---- seals ---- */
@@ -600,12 +721,16 @@ int main(void)
         ON_A_STORE(what_is_no_store_is_refused),
         ON_A_STORE(a_damaged_store_is_refused),
         ON_A_STORE(a_row_that_none_of_ours_can_be_is_told),
+        ON_A_STORE(numbers_that_no_server_has_are_an_error),
+        ON_A_STORE(a_task_without_an_id_is_in_no_list),
         ON_A_STORE(no_page_changes_unnoticed),
         ON_A_STORE(no_page_lies_in_the_place_of_another),
         ON_A_STORE(no_change_of_the_header_goes_unnoticed),
         ON_A_STORE(what_lies_in_the_log_is_looked_at_too),
         ON_A_STORE(a_batch_beyond_the_cache_is_whole),
         ON_A_STORE(every_filter_goes_by_an_index),
+        ON_A_STORE(a_change_writes_no_index_that_it_leaves),
+        ON_A_STORE(another_workflow_is_written),
         ON_A_STORE(an_operator_reads_the_patterns_own_words),
         ON_A_STORE(words_are_checked_where_others_may_have_written),
         ON_A_STORE(what_was_acknowledged_survives_kill_9),

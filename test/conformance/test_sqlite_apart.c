@@ -6,6 +6,7 @@
 #include "store/sqlite/sqlite_priv.h"
 
 #include <sqlite3.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MIB = 1 << 20, LONG_BYTES = 5000, FEW_PAGES = 12 };
@@ -283,6 +284,56 @@ static void an_unreadable_task_keeps_its_texts(void **state)
     assert_true(rv_str_eq(load(s, TASK_BASE)->input, long_text(s, LONG_BYTES, 't')));
 }
 
+/* A task with errors that stand apart, of which the one of that name is lost, is escalated with
+ * another `error`. */
+static void error_lose(struct subject *s, int64_t id, const char *name)
+{
+    char text[128], ignored[64];
+    heavy_bear(s, id, LONG_BYTES);
+    struct rv_task task = *load(s, id), before = task;
+    struct rv_change change = {.task = &task, .revision_before = 1, .task_before = &before};
+    task.revision = 2;
+    task.error = long_text(s, LONG_BYTES, 'e');
+    task.undo_error = long_text(s, LONG_BYTES, 'u');
+    subject_commit_all(s, &change, 1);
+    subject_close(s);
+    snprintf(text, sizeof text, "DELETE FROM payload WHERE task = %lld AND name = '%s'",
+             (long long)id, name);
+    sql(s, text, ignored);
+    subject_open(s);
+    before = task = *load(s, id);
+    assert_true(task.unreadable);
+    change.revision_before = task.revision++;
+    task.state = RV_TASK_ERROR;
+    if (strcmp(name, "undo_error") == 0)
+        task.error = RV_STR("{}");
+    subject_commit_all(s, &change, 1);
+}
+
+/* Otherwise the task would be whole, as if there had been no error. */
+static void an_error_that_is_lost_stays_lost(void **state)
+{
+    struct subject *s = *state;
+    struct rv_str undo_error = long_text(s, LONG_BYTES, 'u');
+    error_lose(s, TASK_BASE, "undo_error");
+    assert_true(load(s, TASK_BASE)->unreadable);
+    assert_true(rv_str_is(load(s, TASK_BASE)->error, "{}"));
+    error_lose(s, TASK_BASE + 1, "error");
+    assert_true(load(s, TASK_BASE + 1)->unreadable);
+    assert_true(rv_str_eq(load(s, TASK_BASE + 1)->undo_error, undo_error));
+    struct rv_task task = *load(s, TASK_BASE + 1);
+    struct rv_change change = {.task = &task, .revision_before = task.revision};
+    task.revision++;
+    task.error = RV_STR("[]");
+    task.undo_error = RV_STR_NONE; /* which is there, and not lost */
+    subject_commit_all(s, &change, 1);
+    assert_false(load(s, TASK_BASE + 1)->unreadable);
+    assert_true(rv_str_is(load(s, TASK_BASE + 1)->error, "[]"));
+    assert_null(load(s, TASK_BASE + 1)->undo_error.at);
+    subject_close(s);
+    assert_int_equal(found(s, "lacks a text", NULL), 1);
+}
+
 static void texts_go_with_their_task(void **state)
 {
     struct subject *s = *state;
@@ -319,6 +370,7 @@ int main(void)
         ON_A_STORE(a_row_whose_text_is_gone_is_unreadable),
         ON_A_STORE(texts_of_no_row_are_found),
         ON_A_STORE(an_unreadable_task_keeps_its_texts),
+        ON_A_STORE(an_error_that_is_lost_stays_lost),
         ON_A_STORE(texts_go_with_their_task),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

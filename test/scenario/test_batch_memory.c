@@ -4,6 +4,7 @@
 #include "../lib/workflow.h"
 #include "../lib/world.h"
 #include "base/limits.h"
+#include "scheduler/batch/state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -306,6 +307,19 @@ static void a_large_error_that_ends_a_wait_is_counted(void **state)
     free(error);
 }
 
+static void a_batch_has_room_for_the_scan_only_when_it_is_due(void **state)
+{
+    struct stage *stage = *state;
+    struct rv_scheduler *scheduler = stage->w.scheduler;
+    world_settle(&stage->w);
+    size_t without = scheduler->arena.bytes_taken;
+    stage->w.now += scheduler->supervisor.scan_interval_ms;
+    stage->w.mono += scheduler->supervisor.scan_interval_ms;
+    world_settle(&stage->w);
+    assert_true(scheduler->arena.bytes_taken >=
+                without + RV_SCAN_ROWS_MAX * sizeof(struct rv_scanned));
+}
+
 int main(void)
 {
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_stage, close_stage)
@@ -321,6 +335,7 @@ int main(void)
         SCENARIO(little_memory_makes_smaller_batches),
         SCENARIO(what_does_not_fit_alone_is_parked_alone),
         SCENARIO(a_large_error_that_ends_a_wait_is_counted),
+        SCENARIO(a_batch_has_room_for_the_scan_only_when_it_is_due),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -553,6 +553,42 @@ static void a_value_that_no_row_has_escalates_the_task(void **state)
     }
 }
 
+/* A state that none is, in a task that the index of the open ones still names. */
+static void state_hide(struct rv_task_id task, const char *text)
+{
+    struct edit edit = edit_begin();
+    char sql[100];
+    execute(edit.db, "CREATE TEMP TABLE kept AS SELECT sql FROM sqlite_schema WHERE "
+                     "name = 'task_open'; PRAGMA writable_schema = ON; "
+                     "UPDATE sqlite_schema SET sql = 'CREATE INDEX task_open ON task(id) "
+                     "WHERE id > 0' WHERE name = 'task_open'; PRAGMA writable_schema = RESET");
+    snprintf(sql, sizeof sql, "UPDATE task SET process_state = '%s' WHERE id = %lld", text,
+             (long long)task.value);
+    execute(edit.db, sql);
+    execute(edit.db, "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
+                     "(SELECT sql FROM kept) WHERE name = 'task_open'");
+    edit_end(edit);
+}
+
+static void a_state_that_the_index_hides_escalates_the_task(void **state)
+{
+    struct world *w = *state;
+    file_remove(store.path);
+    file_copy(store.base, store.path);
+    state_hide(store.tasks[PENDING], "wrong");
+    open_at(w, store.now + 10, false);
+    assert_state(w, store.tasks[PENDING], "error");
+    assert_int_equal(world_count_alerts(w, store.tasks[PENDING], RV_ALERT_UNREADABLE), 1);
+    life(w, PENDING);
+    world_close(w);
+    file_remove(store.path);
+    file_copy(store.base, store.path);
+    state_hide(store.tasks[PENDING], "processed"); /* of an open step */
+    open_at(w, store.now + 10, false);
+    life(w, PENDING);
+    world_close(w);
+}
+
 /* The step that a resubmission with another input lets wait for an undo: the row of the task names
  * one that is over. */
 static void a_step_that_waits_for_an_undo_and_is_over_is_found(void **state)
@@ -737,6 +773,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_value_that_no_row_has_escalates_the_task),
+        cmocka_unit_test(a_state_that_the_index_hides_escalates_the_task),
         cmocka_unit_test(a_step_that_waits_for_an_undo_and_is_over_is_found),
         cmocka_unit_test(a_late_done_is_kept_beside_a_damaged_step),
         cmocka_unit_test(a_damaged_step_blocks_no_other_reply),

@@ -266,6 +266,18 @@ static void a_walk_ends_before_what_was_made_since_it_began(void **state)
     assert_int_equal(e->supervisor.rounds, 1);
 }
 
+static void a_piece_is_due_once_an_interval(void **state)
+{
+    struct election *e = *state;
+    struct rv_supervisor *supervisor = &e->supervisor;
+    supervisor->scan_rows_max = 1;
+    assert_true(rv_supervisor_scan_begin(supervisor, NOW));
+    while (walk(e) != 0)
+        assert_true(rv_supervisor_scan_begin(supervisor, NOW)); /* the walk goes on at once */
+    assert_false(rv_supervisor_scan_begin(supervisor, NOW + SCAN_MS - 1));
+    assert_true(rv_supervisor_scan_begin(supervisor, NOW + SCAN_MS));
+}
+
 int main(void)
 {
 #define ELECTION(name) cmocka_unit_test_setup_teardown(name, open_election, close_election)
@@ -280,6 +292,7 @@ int main(void)
         ELECTION(instants_that_do_not_count_are_swept_out),
         ELECTION(a_walk_of_which_a_piece_is_refused_goes_on_from_there),
         ELECTION(a_walk_ends_before_what_was_made_since_it_began),
+        ELECTION(a_piece_is_due_once_an_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

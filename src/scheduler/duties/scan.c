@@ -43,6 +43,8 @@ static enum rv_err scan_load(struct rv_scheduler *s, const struct rv_step_id *id
 static enum rv_err scan_plan(struct rv_scheduler *s)
 {
     size_t most = s->supervisor.scan_rows_max, count = 0, wanted = 0, loaded = 0;
+    if (!rv_supervisor_scan_begin(&s->supervisor, s->batch.now))
+        return RV_OK; /* and takes no room for its rows */
     struct rv_scanned *rows = rv_arena_take(s->batch.arena, most * sizeof *rows);
     struct rv_step_id *ids = rv_arena_take(s->batch.arena, most * sizeof *ids);
     if (rows == NULL || ids == NULL)

@@ -284,8 +284,8 @@ static enum rv_err task_keep(struct commit *commit, const struct rv_task *task)
     return rv_apart_remove(store, (struct rv_step_id){task->id, 0}, "undo_error");
 }
 
-/* Writes the row over the one that has the revision before (with TASK_UPDATE the state, too, that
- * is written), if there is one. */
+/* Writes the row over the one that has the revision before, and what the statement leaves as it is,
+ * if there is one. */
 static enum rv_err task_replace(struct commit *commit, const struct rv_change *change,
                                 enum rv_sqlite_sql sql, bool *ret_there)
 {
@@ -306,15 +306,25 @@ static enum rv_err task_replace(struct commit *commit, const struct rv_change *c
     return err;
 }
 
+/* The statement that writes the least: most changes leave the state as it is, and none changes the
+ * workflow to which a task is pinned. */
+static enum rv_sqlite_sql task_statement(const struct rv_change *change)
+{
+    const struct rv_task *before = change->task_before;
+    if (before == NULL || before->workflow != change->task->workflow)
+        return RV_SQL_TASK_REPLACE;
+    return before->state == change->task->state ? RV_SQL_TASK_UPDATE : RV_SQL_TASK_MOVE;
+}
+
 /* The statement is its own guard. */
 static enum rv_err task_update(struct commit *commit, const struct rv_change *change,
                                enum rv_err *ret_outcome)
 {
+    enum rv_sqlite_sql sql = task_statement(change);
     bool there = false;
-    if (change->task_before != NULL && change->task_before->state == change->task->state)
-        RV_TRY(task_replace(commit, change, RV_SQL_TASK_UPDATE, &there));
-    if (!there)
-        RV_TRY(task_replace(commit, change, RV_SQL_TASK_MOVE, &there));
+    RV_TRY(task_replace(commit, change, sql, &there));
+    if (!there && sql != RV_SQL_TASK_REPLACE)
+        RV_TRY(task_replace(commit, change, RV_SQL_TASK_REPLACE, &there));
     if (!there)
         *ret_outcome = RV_ERR_CONFLICT;
     return RV_OK;

@@ -6,6 +6,30 @@
 
 enum { INSTANCE_MAX = 255 };
 
+/* A number from 0 on that can be raised; false: something else is there. */
+static bool count_read(sqlite3_stmt *statement, int column, int64_t *ret_count)
+{
+    int64_t count = sqlite3_column_int64(statement, column);
+    if (sqlite3_column_type(statement, column) != SQLITE_INTEGER || count < 0 || count == INT64_MAX)
+        return false;
+    *ret_count = count;
+    return true;
+}
+
+enum rv_err rv_sqlite_alive_read(struct rv_sqlite *store)
+{
+    sqlite3_stmt *statement = NULL;
+    bool there = false;
+    RV_TRY(rv_sqlite_statement(store, RV_SQL_INSTANCE_NEWEST, &statement));
+    enum rv_err err = rv_sqlite_next(store, statement, &there);
+    store->created = !there;
+    if (there &&
+        (!count_read(statement, 2, &store->last_alive_at) || store->last_alive_at > RV_INSTANT_FAR))
+        err = RV_ERR_CORRUPT;
+    sqlite3_reset(statement);
+    return err;
+}
+
 /* The numbers go round, so that the ids of this process differ from those that the one before made
  * in the same millisecond. */
 static enum rv_err instance_next(struct rv_sqlite *store, int64_t *ret_number,
@@ -16,10 +40,14 @@ static enum rv_err instance_next(struct rv_sqlite *store, int64_t *ret_number,
     if (err != RV_OK)
         return err;
     bool there = false;
+    int64_t number = 0, enlistment = 0;
     err = rv_sqlite_next(store, statement, &there);
-    *ret_number = there ? sqlite3_column_int64(statement, 0) % INSTANCE_MAX + 1 : 1;
-    *ret_enlistment = there ? sqlite3_column_int64(statement, 1) + 1 : 1;
+    if (there && (!count_read(statement, 0, &number) || number < 1 || number > INSTANCE_MAX ||
+                  !count_read(statement, 1, &enlistment)))
+        err = RV_ERR_CORRUPT;
     sqlite3_reset(statement);
+    *ret_number = number % INSTANCE_MAX + 1;
+    *ret_enlistment = enlistment + 1;
     return err;
 }
 
@@ -161,8 +189,9 @@ static enum rv_err role_load(struct rv_sqlite *store, struct rv_str name, struct
     err = rv_sqlite_next(store, statement, &role->there);
     if (role->there) {
         role->instance = sqlite3_column_int64(statement, 0);
-        role->epoch = sqlite3_column_int64(statement, 1);
         role->until = sqlite3_column_int64(statement, 2);
+        if (!count_read(statement, 1, &role->epoch))
+            err = RV_ERR_CORRUPT;
     }
     sqlite3_reset(statement);
     return err;

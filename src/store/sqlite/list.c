@@ -151,8 +151,8 @@ static enum rv_err walk_index(struct list_walk *walk, struct way way, size_t loo
         if (err != RV_OK || !there)
             break;
         int64_t id = sqlite3_column_int64(statement, 0);
-        if (id < filter->from.value) {
-            looked = kept = 0; /* the walk is over */
+        if (id <= 0 || id < filter->from.value) { /* the ids of tasks are above 0 */
+            looked = kept = 0;                    /* the walk is over */
             break;
         }
         looked++;

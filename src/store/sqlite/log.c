@@ -5,9 +5,11 @@
  * A page in the middle has changed since. Then SQLite drops it and all that comes after, among it
  * batches that were acknowledged. They can be told from the remains of older batches: each page's
  * checksum goes on from the one before, so behind the end of a batch one that fits was written
- * after that batch was synced. Damage to the newest two batches looks like a batch that was never
- * finished, and a log with another header, or an older one, like one that was only begun: so the
- * lock file has a note of how far the log had come (open.c), and the log is held against it.
+ * after that batch was synced. An end counts if its page fits, too: the header of a page that was
+ * torn may be half that of an older one. Damage to the newest two batches looks like a batch that
+ * was never finished, and a log with another header, or an older one, like one that was only
+ * begun: so the lock file has a note of how far the log had come (open.c), and the log is held
+ * against it.
  *
  * A sync had failed. What the system could not write it then takes for written, and goes on showing
  * it: the disk has a hole there that no later sync fills, and everything after it would be lost
@@ -132,7 +134,7 @@ static int middle_check(sqlite3_file *log, sqlite3_int64 bytes)
         if (broken && batch_ended && fits)
             return SQLITE_IOERR_DATA;
         broken = broken || !fits;
-        batch_ended = ours && word_read(frame + FRAME_ENDS, true) != 0;
+        batch_ended = fits && word_read(frame + FRAME_ENDS, true) != 0;
         memcpy(before, frame + FRAME_SUMS, sizeof before);
     }
     return SQLITE_OK;

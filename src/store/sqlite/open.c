@@ -614,20 +614,13 @@ static enum rv_err ends_prepare(const struct opening *opening)
 static enum rv_err floor_read(const struct opening *opening)
 {
     struct rv_sqlite *store = opening->store;
-    sqlite3_stmt *statement = NULL;
-    bool there = false;
-    enum rv_err err = rv_sqlite_statement(store, RV_SQL_INSTANCE_NEWEST, &statement);
+    enum rv_err err = rv_sqlite_alive_read(store);
     if (err != RV_OK)
         return fail_sqlite(opening, err);
-    err = rv_sqlite_next(store, statement, &there);
-    if (there)
-        store->last_alive_at = sqlite3_column_int64(statement, 2);
-    sqlite3_reset(statement);
-    store->created = !there;
     int64_t wall = store->clock.now(store->clock.self);
     int64_t mono = store->clock.mono != NULL ? store->clock.mono(store->clock.self) : 0;
     rv_slew_begin(&store->slew, wall, mono, store->last_alive_at);
-    return err == RV_OK ? RV_OK : fail_sqlite(opening, err);
+    return RV_OK;
 }
 
 static enum rv_err place_note(const struct opening *opening)

@@ -224,12 +224,13 @@ enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *aren
     return RV_OK;
 }
 
+/* The statement asks for open states, but SQLite believes the index and does not look at the row
+ * itself. What is no state is 0, as in a task that is read whole. */
 static void scanned_take(sqlite3_stmt *statement, struct rv_scanned *ret_row)
 {
     *ret_row = (struct rv_scanned){.id = {sqlite3_column_int64(statement, 0)},
                                    .revision = sqlite3_column_int64(statement, 1)};
-    bool open = rv_task_state_parse(rv_sqlite_column_str(statement, 2), &ret_row->state);
-    rv_assert(open); /* the statement asks for these states */
+    (void)rv_task_state_parse(rv_sqlite_column_str(statement, 2), &ret_row->state);
 }
 
 enum rv_err rv_sqlite_scan_open(struct rv_store *base, const struct rv_scan *scan,

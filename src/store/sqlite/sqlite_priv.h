@@ -234,10 +234,12 @@ enum rv_sqlite_sql {
     RV_SQL_ROLLBACK,
     RV_SQL_TASK_GUARD,
     RV_SQL_TASK_INSERT,
-    /* Both with the revision before as one parameter more. */
-    RV_SQL_TASK_UPDATE, /* all columns but process_state, which is so already: touches no index */
-    RV_SQL_TASK_MOVE,   /* all columns */
-    RV_SQL_TASK_KEEP,   /* of an unreadable task, what may be written */
+    /* These with the revision before as one parameter more. */
+    RV_SQL_TASK_UPDATE,  /* all columns but workflow and process_state, which are so already:
+                            touches no index */
+    RV_SQL_TASK_MOVE,    /* all columns but workflow, which is so already */
+    RV_SQL_TASK_REPLACE, /* all columns */
+    RV_SQL_TASK_KEEP,    /* of an unreadable task, what may be written */
     RV_SQL_TASK_LOAD,
     RV_SQL_TASK_GATHER,
     RV_SQL_TASK_OPEN,
@@ -453,6 +455,8 @@ static inline bool rv_mark_runs(uint32_t mark)
 {
     return (mark & RV_MARK_RUNS) != 0;
 }
+/* When an instance was last alive, and whether there was one: last_alive_at and created. */
+RV_CHECK enum rv_err rv_sqlite_alive_read(struct rv_sqlite *store);
 /* Marks the store as stopped, in a transaction of its own. */
 RV_CHECK enum rv_err rv_sqlite_mark_stop(struct rv_sqlite *store);
 

@@ -12,6 +12,7 @@ enum shape {
     REPLACE, /* the same, over a row that may be there */
     UPDATE,  /* UPDATE table SET all columns but the keys, WHERE the keys, then the text */
     SPARED,  /* the same of a row whose columns that indexes look at are so already */
+    MOVED,   /* the same, but for the state of a task */
     SELECT,  /* SELECT columns FROM table, then the text */
     GATHER   /* SELECT columns of the rows with RV_GATHER_MAX keys, NULL being the key of none */
 };
@@ -39,6 +40,11 @@ struct sql {
 #define KEY &rv_row_key
 #define OPEN "{process_state open}"
 #define OF_PAYLOAD "WHERE task = ?1 AND step = ?2 AND name = ?3"
+/* The error of an unreadable task, or the mark of one that stands apart and is lost. */
+#define KEPT_ERROR(name, parameter)                                                                \
+    name " = CASE WHEN " parameter " IS NULL AND typeof(" name ") = 'blob' AND "                   \
+         "(SELECT text FROM payload WHERE task = ?1 AND step = 0 AND name = '" name "') IS NULL "  \
+         "THEN " name " ELSE " parameter " END, "
 
 static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_BEGIN] = {PLAIN, NULL, "BEGIN IMMEDIATE"},
@@ -47,10 +53,12 @@ static const struct sql statements[RV_SQL_COUNT] = {
     [RV_SQL_TASK_GUARD] = {PLAIN, NULL, "SELECT revision FROM task WHERE id = ?1"},
     [RV_SQL_TASK_INSERT] = {INSERT, TASK, ""},
     [RV_SQL_TASK_UPDATE] = {SPARED, TASK, " AND revision=?"},
-    [RV_SQL_TASK_MOVE] = {UPDATE, TASK, " AND revision=?"},
+    [RV_SQL_TASK_MOVE] = {MOVED, TASK, " AND revision=?"},
+    [RV_SQL_TASK_REPLACE] = {UPDATE, TASK, " AND revision=?"},
     [RV_SQL_TASK_KEEP] = {PLAIN, NULL,
-                          "UPDATE task SET revision=?2, ended_at=?3, error=?4, undo_error=?5, "
-                          "process_state=?6, locked_by=?7 WHERE id=?1"},
+                          "UPDATE task SET revision = ?2, ended_at = ?3, " KEPT_ERROR("error", "?4")
+                              KEPT_ERROR("undo_error",
+                                         "?5") "process_state = ?6, locked_by = ?7 WHERE id = ?1"},
     [RV_SQL_TASK_LOAD] = {SELECT, TASK, "WHERE id = ?1"},
     [RV_SQL_TASK_GATHER] = {GATHER, TASK, NULL},
     [RV_SQL_TASK_OPEN] = {PLAIN, NULL,
@@ -242,13 +250,17 @@ static const struct sql statements[RV_SQL_COUNT] = {
                              "VALUES(?1, ?2, ?3, ?4)"},
 };
 
-/* Whether an index looks at a column. */
-static bool indexed(const struct rv_row_kind *kind, const struct rv_field *field)
+/* Whether the statement leaves the column as it is: an index looks at it, and SQLite writes the
+ * index anew for each column that is set, also to the same value. */
+static bool left_out(const struct sql *of, const struct rv_field *field)
 {
-    if (kind == &rv_row_task)
-        return field->offset == offsetof(struct rv_task, state);
-    return kind == &rv_row_step && (field->offset == offsetof(struct rv_step, agent) ||
-                                    field->offset == offsetof(struct rv_step, ended_at));
+    if (of->shape != SPARED && of->shape != MOVED)
+        return false;
+    if (of->kind == TASK)
+        return field->offset == offsetof(struct rv_task, workflow) ||
+               (field->offset == offsetof(struct rv_task, state) && of->shape == SPARED);
+    return field->offset == offsetof(struct rv_step, agent) ||
+           field->offset == offsetof(struct rv_step, ended_at);
 }
 
 static void insert_write(struct rv_buf *sql, const char *verb, const struct sql *of)
@@ -265,7 +277,7 @@ static void insert_write(struct rv_buf *sql, const char *verb, const struct sql 
     rv_sqlite_expand(sql, of->text);
 }
 
-static void update_write(struct rv_buf *sql, const struct sql *of, bool spared)
+static void update_write(struct rv_buf *sql, const struct sql *of)
 {
     const struct rv_row_kind *kind = of->kind;
     rv_assert(kind->keys > 0); /* otherwise it would change all rows */
@@ -273,7 +285,7 @@ static void update_write(struct rv_buf *sql, const struct sql *of, bool spared)
     rv_buf_printf(sql, "UPDATE %s", kind->table);
     const char *before = " SET ";
     for (int i = kind->keys; i < kind->count; i++) {
-        if (spared && indexed(kind, &kind->fields[i]))
+        if (left_out(of, &kind->fields[i]))
             continue;
         rv_buf_printf(sql, "%s%s=?%d", before, kind->fields[i].column, i + 1);
         before = ",";
@@ -281,7 +293,7 @@ static void update_write(struct rv_buf *sql, const struct sql *of, bool spared)
     for (int i = 0; i < kind->keys; i++)
         rv_buf_printf(sql, "%s%s=?%d", i > 0 ? " AND " : " WHERE ", kind->fields[i].column, i + 1);
     for (int i = kind->keys; i < kind->count; i++)
-        if (spared && indexed(kind, &kind->fields[i]))
+        if (left_out(of, &kind->fields[i]))
             rv_buf_printf(sql, " AND %s IS ?%d", kind->fields[i].column, i + 1);
     rv_sqlite_expand(sql, of->text);
 }
@@ -336,10 +348,9 @@ static void sql_write(struct rv_buf *sql, const struct sql *of, enum rv_columns 
         insert_write(sql, "INSERT OR REPLACE", of);
         break;
     case UPDATE:
-        update_write(sql, of, false);
-        break;
     case SPARED:
-        update_write(sql, of, true);
+    case MOVED:
+        update_write(sql, of);
         break;
     case SELECT:
         select_write(sql, of, columns);
