@@ -109,7 +109,11 @@ struct rv_record_change {
     struct rv_record row; /* gone: kind and key alone count */
     bool gone;            /* also when there is none */
     int64_t epoch;
-    enum rv_err outcome; /* set by commit: OK or DEPOSED */
+    /* What was read of the other records of its kind has decided it: the version of that kind has
+     * to be `registry_before` still (rv_wants). An embedded store does not look at that. */
+    bool guarded;
+    int64_t registry_before;
+    enum rv_err outcome; /* set by commit: OK, DEPOSED, or CONFLICT with that version */
 };
 
 /* What came of a delivery, or of an operator's word about it. Guarded by `epoch` as a change is,

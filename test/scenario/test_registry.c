@@ -44,6 +44,21 @@ static enum rv_err begin_counting(struct rv_store *store, struct rv_wants *load,
     return begin(store, load, ret_now);
 }
 
+static void key_change(struct world *w, enum rv_call_kind kind, const char *id, enum rv_role role);
+
+/* While the other server commits, this one revokes a key; NULL: it does not. */
+static struct world *revokes_here;
+static rv_store_commit_fn *commit;
+
+static enum rv_err commit_behind(struct rv_store *store, struct rv_batch *batch)
+{
+    struct world *w = revokes_here;
+    revokes_here = NULL;
+    if (w != NULL)
+        key_change(w, RV_CALL_KEY_REVOKE, "admin001", RV_ROLE_ADMIN);
+    return commit(store, batch);
+}
+
 static enum rv_err learn(void *self, const struct rv_record *rows, size_t count, uint64_t changes)
 {
     (void)self, (void)rows;
@@ -86,6 +101,8 @@ static int open_two(void **state)
     begin = aside.store->ops->begin;
     counting = *aside.store->ops;
     counting.begin = begin_counting;
+    commit = aside.store->ops->commit;
+    counting.commit = commit_behind;
     aside.store->ops = &counting;
     struct rv_scheduler_options options = {.store = aside.store,
                                            .boot = RV_STR("other"),
@@ -190,6 +207,24 @@ static void a_revoked_key_has_no_effect_on_another_server(void **state)
     assert_true(world_finished(good));
     assert_int_equal(good->err, RV_OK);
     assert_false(world_finished(stays));
+    assert_int_equal(told.keys, 1);
+}
+
+/* Each of two servers revokes one of two admin keys, and has read both. */
+static void of_two_admin_keys_one_stays_although_two_servers_revoke(void **state)
+{
+    struct world *w = *state;
+    struct rv_call *there = world_call(w, RV_CALL_KEY_REVOKE);
+    key_change(w, RV_CALL_KEY_ADD, "admin001", RV_ROLE_ADMIN);
+    key_change(w, RV_CALL_KEY_ADD, "admin002", RV_ROLE_ADMIN);
+    there->u.key.row.id = RV_STR("admin002");
+    revokes_here = w;
+    assert_int_equal(batch_there(w, &there, 1), RV_OK);
+    assert_null(revokes_here);
+    assert_false(world_finished(there)); /* its store did not take that */
+    assert_int_equal(batch_there(w, NULL, 0), RV_OK);
+    assert_true(world_finished(there));
+    assert_int_equal(there->err, RV_ERR_REFUSED);
     assert_int_equal(told.keys, 1);
 }
 
@@ -299,6 +334,7 @@ int main(void)
 #define SCENARIO(name) cmocka_unit_test_setup_teardown(name, open_two, close_two)
     const struct CMUnitTest tests[] = {
         SCENARIO(a_revoked_key_has_no_effect_on_another_server),
+        SCENARIO(of_two_admin_keys_one_stays_although_two_servers_revoke),
         SCENARIO(the_first_key_shuts_the_door_of_another_server),
         SCENARIO(a_key_that_was_lost_has_no_effect),
         SCENARIO(keys_without_memory_are_told_again),

@@ -425,6 +425,15 @@ static void version_raise(struct commit *commit, struct rv_str kind)
     versions[RV_REGISTRY_AGENT_LIMITS] += rv_str_eq(kind, RV_STR(RV_RECORD_AGENT_LIMIT));
 }
 
+static int64_t version_of(const struct rv_store_memory_data *data, struct rv_str kind)
+{
+    bool keys = rv_str_is(kind, RV_RECORD_API_KEY);
+    rv_assert(keys || rv_str_is(kind, RV_RECORD_AGENT_LIMIT));
+    return data->shared
+               ? data->registry.versions[keys ? RV_REGISTRY_API_KEYS : RV_REGISTRY_AGENT_LIMITS]
+               : 0;
+}
+
 static enum rv_err record_write(struct commit *commit, const struct rv_record *row, bool gone)
 {
     struct records *records = &commit->data->records;
@@ -564,10 +573,12 @@ static enum rv_err record_put(struct commit *commit, struct rv_record_change *ch
 {
     const struct rv_record *row = &change->row;
     bool deposed = change->epoch != 0 && !memory_supervises(commit->store, change->epoch);
-    change->outcome = deposed ? RV_ERR_DEPOSED : RV_OK;
+    bool differs = change->guarded &&
+                   version_of(commit->data, row->kind) != change->registry_before;
+    change->outcome = deposed ? RV_ERR_DEPOSED : differs ? RV_ERR_CONFLICT : RV_OK;
     bool nothing = change->gone &&
                    records_find(&commit->data->records, row->kind, row->key) == NULL;
-    return deposed || nothing ? RV_OK : record_write(commit, row, change->gone);
+    return change->outcome != RV_OK || nothing ? RV_OK : record_write(commit, row, change->gone);
 }
 
 /* ---- the retention rule ---- */

@@ -19,6 +19,7 @@
 #include "scheduler/calls/reads.h"
 #include "scheduler/queries/query.h"
 
+#define KEYS_CHANGE RV_STR("another server is changing keys: send the request again")
 #define REVOKED "the authorization of this request was revoked"
 
 struct key_set {
@@ -68,6 +69,14 @@ static const struct rv_record *record_find(const struct key_set *set, struct rv_
     return NULL;
 }
 
+/* Another server may change keys meanwhile: then what was read of the others may not be true. */
+static struct rv_record_change change_of(const struct rv_scheduler *s, struct rv_str id)
+{
+    return (struct rv_record_change){.row = {.kind = RV_STR(RV_RECORD_API_KEY), .key = id},
+                                     .guarded = s->enlistment.shared,
+                                     .registry_before = s->registered.seen[RV_REGISTRY_API_KEYS]};
+}
+
 static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const struct key_set *set)
 {
     struct rv_api_key *key = &p->call->u.key.row;
@@ -86,9 +95,9 @@ static enum rv_err add_decide(struct rv_scheduler *s, struct pending *p, const s
     struct rv_buf value;
     rv_buf_init(&value, RV_PAYLOAD_BYTES_MAX);
     rv_api_key_write(&value, key);
-    struct rv_record_change made = {.row = {.kind = RV_STR(RV_RECORD_API_KEY), .key = key->id}};
-    enum rv_err err = record_put(s, made, &value);
+    enum rv_err err = record_put(s, change_of(s, key->id), &value);
     rv_buf_done(&value);
+    p->number = s->batch.records_count;
     key->created_at = s->batch.now;
     return err;
 }
@@ -119,8 +128,9 @@ static enum rv_err revoke_decide(struct rv_scheduler *s, struct pending *p,
     struct rv_record_change *change = batch_record(s);
     if (change == NULL)
         return RV_ERR_MEMORY;
-    *change = (struct rv_record_change){
-        .row = {.kind = RV_STR(RV_RECORD_API_KEY), .key = record->key}, .gone = true};
+    *change = change_of(s, record->key);
+    change->gone = true;
+    p->number = s->batch.records_count;
     return RV_OK;
 }
 
@@ -288,7 +298,14 @@ static void key_act(struct rv_scheduler *s, struct pending *p)
 {
     if (!record_turn(s, p))
         return;
-    if (p->call->err == RV_OK && s->batch.taskless == RV_OK) {
+    bool written = p->call->err == RV_OK && s->batch.taskless == RV_OK;
+    if (written && s->batch.records[p->number - 1].outcome == RV_ERR_CONFLICT) {
+        pending_unlink(&s->batch.calls, p);
+        if (!parking_carry_again(s, p))
+            pending_finish(s, p, RV_ERR_BUSY, KEYS_CHANGE);
+        return;
+    }
+    if (written) {
         p->call->u.key.changes = ++s->key_changes;
         rv_assert(s->key_changes > s->key_changes_checked);
         s->more_due = true; /* the calls that wait with it end */
