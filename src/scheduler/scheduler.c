@@ -486,6 +486,13 @@ static struct pending *pending_new(struct rv_call *call)
     return p;
 }
 
+/* What the store's clock will show, by what it showed last. `heard_until` may be long past: calls
+ * wait in a queue. */
+static int64_t expected_now(const struct rv_scheduler *s, int64_t heard_until)
+{
+    return s->batch.now + state_mono_now(s, heard_until) - s->batch.shown_mono;
+}
+
 static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t count,
                         int64_t mono_now)
 {
@@ -498,7 +505,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     rv_arena_reset(&s->arena);
     s->batch.arena = &s->arena;
     s->batch.turn++;
-    s->batch.expected_now = s->batch.now + (mono_now - s->batch.mono_now);
+    s->batch.expected_now = expected_now(s, mono_now);
     s->batch.mono_now = s->batch.heard_until = mono_now;
     s->batch.works = NULL;
     s->batch.damaged = NULL;

@@ -17,9 +17,8 @@ enum { AWAY_SLACK_MS = 100 };
 /* A store of this server alone waits for nobody. */
 static void ask(const struct rv_scheduler *s)
 {
-    const struct rv_scheduler_mono *mono = &s->options.mono;
     const struct rv_scheduler_waits *waits = &s->options.waits;
-    int64_t now = mono->now != NULL ? mono->now(mono->self) : s->batch.mono_now;
+    int64_t now = state_mono_now(s, s->batch.mono_now);
     if (s->enlistment.shared && waits->tell != NULL)
         waits->tell(waits->self, now + absence_ms(s) + AWAY_SLACK_MS);
 }

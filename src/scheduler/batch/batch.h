@@ -27,7 +27,8 @@ struct work;
 struct batch {
     uint64_t turn; /* counts the batches of this process */
     int64_t now;
-    int64_t expected_now; /* before it has begun: by the clock of the batch before */
+    int64_t expected_now; /* before it has begun: what the store's clock will show */
+    int64_t shown_mono;   /* monotonic instant at which it has shown `now` */
     int64_t mono_now;     /* monotonic: the store's clock showed `now` then at the earliest, */
     int64_t mono_last;    /* ... and then at the latest */
     int64_t heard_until;  /* monotonic: replies and renewals that arrived before are decided ... */

@@ -160,23 +160,19 @@ enum rv_err commit_transaction_begin(struct rv_scheduler *s, struct rv_wants *wa
     return err;
 }
 
-static int64_t mono_read(const struct rv_scheduler *s)
-{
-    const struct rv_scheduler_options *options = &s->options;
-    return options->mono.now != NULL ? options->mono.now(options->mono.self) : s->batch.mono_now;
-}
-
 /* The store may take its time, and has read its clock somewhere in between. */
 enum rv_err commit_first_begin(struct rv_scheduler *s, struct rv_wants *wants)
 {
-    int64_t before = mono_read(s);
-    enum rv_err err = commit_transaction_begin(s, wants, &s->batch.now);
-    int64_t after = mono_read(s);
+    int64_t before = state_mono_now(s, s->batch.mono_now), now = s->batch.now;
+    enum rv_err err = commit_transaction_begin(s, wants, &now);
+    int64_t after = state_mono_now(s, s->batch.mono_now);
     s->batch.mono_now = s->batch.mono_last = after;
-    if (err == RV_OK)
-        rv_clock_tie_look(&s->clock_tie, s->batch.now, before, after, &s->batch.mono_now,
-                          &s->batch.mono_last);
-    return err;
+    if (err != RV_OK)
+        return err;
+    s->batch.now = now;
+    rv_clock_tie_look(&s->clock_tie, now, before, after, &s->batch.mono_now, &s->batch.mono_last);
+    s->batch.shown_mono = s->batch.mono_now;
+    return RV_OK;
 }
 
 /* CONFLICT: the outcome was not known, and nothing of it is in the store. */

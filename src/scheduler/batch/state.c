@@ -20,6 +20,12 @@ void state_look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at)
     log_event_text(s, RV_LOG_ERROR, "cache", "error", RV_STR("out of memory"));
 }
 
+int64_t state_mono_now(const struct rv_scheduler *s, int64_t otherwise)
+{
+    const struct rv_scheduler_mono *mono = &s->options.mono;
+    return mono->now != NULL ? mono->now(mono->self) : otherwise;
+}
+
 int64_t counts_clock(const struct rv_scheduler *s)
 {
     return s->options.mono.now_us ? s->options.mono.now_us(s->options.mono.self) : 0;

@@ -126,6 +126,8 @@ int64_t state_again_at(const struct rv_scheduler *s);
 /* The task is looked at again at `at`. Without memory to note that, nothing is noted of it at all,
  * and the repair scan finds it. */
 void state_look_again(struct rv_scheduler *s, struct rv_task_id id, int64_t at);
+/* The monotonic clock; `otherwise` where nothing but the calls of run_batch shows it. */
+int64_t state_mono_now(const struct rv_scheduler *s, int64_t otherwise);
 /* For measuring; 0 if nothing is measured. */
 int64_t counts_clock(const struct rv_scheduler *s);
 /* For the changes that raise alerts; NULL: there is no webhook for them. */
