@@ -104,9 +104,10 @@ static bool owns(const struct world *w, const struct server *s, const struct rv_
 
 /* I-21: an open attempt whose agent is silent ends when its lease does, or its complete-by, within
  * a lease of the supervisor's role and two scans; one that was revoked when its complete-by
- * passes; a step that waits for an agent when its timeout does. The bound begins when all that arrived before that end has been taken by a batch: a
- * server that is behind its callers does not know before who is silent. Where a timeout of the
- * workflow has passed too, one decision follows both, and waits for the later one (RULES 3). */
+ * passes; a step that waits for an agent when its timeout does. The bound begins when all that
+ * arrived before that end has been taken by a batch: a server that is behind its callers does not
+ * know before who is silent. Where a timeout of the workflow has passed too, one decision follows
+ * both, and waits for the later one (RULES 3). */
 static void check_overdue(struct world *w, const struct server *s, const struct rv_task *task,
                           struct step_past *step)
 {

@@ -481,12 +481,6 @@ void server_go_on(struct server *s)
         (void)fiber_go_on(s->fiber);
 }
 
-void servers_failed_over(struct world *w, uint64_t number)
-{
-    for (uint32_t i = 0; i < w->knobs.servers; i++)
-        tap_failed_over(&w->servers[i], number);
-}
-
 static int64_t mono_now(void *self)
 {
     return ((struct world *)self)->now;
@@ -730,23 +724,6 @@ void servers_heal(struct world *w)
         else
             plan_run(s, w->now);
     }
-}
-
-void servers_cut(struct world *w)
-{
-    storage_cut(w);
-    for (uint32_t i = 0; i < w->knobs.servers; i++)
-        server_kill(&w->servers[i], "killed at the end");
-    for (uint32_t i = 0; i < w->knobs.servers; i++)
-        server_start(&w->servers[i]);
-}
-
-struct rv_store *servers_store(struct world *w)
-{
-    for (uint32_t i = 0; i < w->knobs.servers; i++)
-        if (w->servers[i].up)
-            return w->servers[i].store;
-    return NULL;
 }
 
 void server_look(struct server *s, const char *target)

@@ -72,7 +72,7 @@ static void steal_forget(struct rv_scheduler *s)
     *s->steals = (struct steals){.next_at = INT64_MAX};
 }
 
-/* Steps that could be handed out from *ret_from on, if there were any; 0: the kind is not hungry. */
+/* Steps that could be handed out from *ret_from on, if any were there; 0: it is not hungry. */
 static size_t kind_hungers(const struct rv_scheduler *s, struct agent_kind *kind, int64_t now,
                            int64_t *ret_from)
 {
