@@ -82,13 +82,9 @@ void overdue_name(struct rv_scheduler *s, struct rv_wants *wants)
 /* The store names a task also for an instant that does not count now: it is suspended, say. */
 static enum rv_err is_overdue(struct rv_scheduler *s, const struct work *work, bool *ret_is)
 {
-    const struct rv_step **steps = RV_NEW_ARRAY(s->batch.arena, const struct rv_step *,
-                                                work->steps_count + 1);
-    if (steps == NULL)
-        return RV_ERR_MEMORY;
-    for (size_t i = 0; i < work->steps_count; i++)
-        steps[i] = work->steps[i].row;
-    int64_t at = rv_view_wake_at(work->task, steps, work->steps_count, work->now);
+    struct rv_view view;
+    RV_TRY(work_view(s, work, 0, 0, &view));
+    int64_t at = rv_view_wake_at(work->task, view.steps, view.steps_count, work->now);
     *ret_is = at != 0 && (at <= s->overdue->look.before || work->task->open_count == 0);
     return RV_OK;
 }
