@@ -44,6 +44,18 @@ static bool timed_out(const struct transition *t, const struct step_past *past)
     return past->row.deadline != 0 && past->row.deadline <= t->now;
 }
 
+/* An operator resubmits or settles the step, which gives the scopes around it their time again. */
+static bool is_operated(const struct transition *t, uint32_t number)
+{
+    for (size_t i = 0; i < t->change->history_count; i++) {
+        const struct rv_history_row *row = &t->change->history[i];
+        if ((row->verb == RV_OPERATOR_RESUBMIT || row->verb == RV_OPERATOR_SETTLE) &&
+            (row->step == number || row->step == 0))
+            return true;
+    }
+    return false;
+}
+
 /* Whether the step has failed for good, and begins anew, perhaps both in this commit. A failure
  * that the ladder repeats is counted; a timeout of the DSL ends the step whatever it waits for. */
 static bool is_anew(const struct transition *t, const struct step_past *past,
@@ -53,8 +65,6 @@ static bool is_anew(const struct transition *t, const struct step_past *past,
     bool failed = was == RV_ATTEMPT_FAILED || was == RV_ATTEMPT_EXPIRED || was == RV_ATTEMPT_LOST;
     bool counted = step->failure_count > 0 || step->round > 0;
     bool ended = rv_attempt_state_live(past->row.attempt_state) && failed;
-    /* An operator gives the scopes around a step their time again: he skips it, or it has waited
-     * for another one's undo. */
     bool operated = step->state == RV_STEP_SKIPPED || t->past->row.redo == step->number;
     return past->row.state == RV_STEP_ERROR || operated ||
            ((ended || timed_out(t, past)) && !counted);
@@ -84,7 +94,8 @@ static void check_step_record(const struct transition *t, const struct step_past
         world_violate(t->w, "I-19", "step %u was decided once more: it is another one now",
                       step->number);
     /* Timeouts that were over in the server's absence come later, whatever the step waits for. */
-    bool other_way = now.way != past->record.way && !timed_out(t, past);
+    bool other_way = now.way != past->record.way && !timed_out(t, past) &&
+                     !is_operated(t, step->number);
     bool other = now.request != past->record.request && !knows_more(t, past, step);
     if ((other || other_way) && !is_anew(t, past, step))
         world_violate(t->w, "I-19",
