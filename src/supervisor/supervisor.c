@@ -138,35 +138,42 @@ void rv_supervisor_scan_on(struct rv_supervisor *supervisor, int64_t now, struct
     supervisor->scan_next_at = now;
 }
 
+/* Whether the head of the heap is an instant that is due. One that does not count any more is taken
+ * out; where the instant came later its entry does not go before others that are older. */
+static bool due_find(struct rv_supervisor *supervisor, int64_t now)
+{
+    const struct rv_heap_entry *first;
+    while ((first = rv_heap_first(&supervisor->heap)) != NULL && first->at <= now) {
+        const uint64_t *wake = rv_map_find(&supervisor->wakes, first->value, 0);
+        int64_t wake_at = wake != NULL ? (int64_t)*wake : 0;
+        if (wake != NULL && first->at >= wake_at)
+            return true;
+        struct rv_heap_entry entry;
+        rv_heap_pop(&supervisor->heap, &entry);
+        if (wake != NULL && rv_heap_push(&supervisor->heap, wake_at, entry.value, 0) != RV_OK)
+            rv_map_remove(&supervisor->wakes, entry.value, 0); /* the repair scan finds it */
+    }
+    return false;
+}
+
 size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
                          struct rv_task_id *ret_tasks, size_t max)
 {
     size_t count = 0;
-    const struct rv_heap_entry *first;
-    while (count < max && (first = rv_heap_first(&supervisor->heap)) != NULL && first->at <= now) {
+    while (count < max && due_find(supervisor, now)) {
         struct rv_heap_entry entry;
         rv_heap_pop(&supervisor->heap, &entry);
-        uint64_t *wake = rv_map_find(&supervisor->wakes, entry.value, 0);
-        if (wake == NULL)
-            continue;
-        int64_t wake_at = (int64_t)*wake;
-        /* An entry from before the instant came later does not go before others that are older. */
-        if (entry.at >= wake_at) {
-            rv_map_remove(&supervisor->wakes, entry.value, 0);
-            ret_tasks[count++] = (struct rv_task_id){(int64_t)entry.value};
-        } else if (rv_heap_push(&supervisor->heap, wake_at, entry.value, 0) != RV_OK) {
-            rv_map_remove(&supervisor->wakes, entry.value, 0); /* the repair scan finds it */
-        }
+        rv_map_remove(&supervisor->wakes, entry.value, 0);
+        ret_tasks[count++] = (struct rv_task_id){(int64_t)entry.value};
     }
     return count;
 }
 
-size_t rv_supervisor_next(const struct rv_supervisor *supervisor, int64_t now,
+size_t rv_supervisor_next(struct rv_supervisor *supervisor, int64_t now,
                           struct rv_task_id *ret_tasks, size_t max)
 {
     struct rv_heap_entry entries[RV_HEAP_LEAST_MAX];
-    const struct rv_heap_entry *first = rv_heap_first(&supervisor->heap);
-    if (first == NULL || first->at > now)
+    if (!due_find(supervisor, now))
         return 0;
     size_t count = 0, least = rv_heap_least(&supervisor->heap, max, entries);
     for (size_t i = 0; i < least && entries[i].at <= now; i++) {

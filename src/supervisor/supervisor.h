@@ -76,7 +76,7 @@ size_t rv_supervisor_due(struct rv_supervisor *supervisor, int64_t now,
 
 /* The same tasks, mostly, which stay to be taken: those that come first, RV_HEAP_LEAST_MAX at most.
  * Gives their number. */
-size_t rv_supervisor_next(const struct rv_supervisor *supervisor, int64_t now,
+size_t rv_supervisor_next(struct rv_supervisor *supervisor, int64_t now,
                           struct rv_task_id *ret_tasks, size_t max);
 
 /* From now on the task must be looked at at `wake_at`; 0: not by itself, which always succeeds.

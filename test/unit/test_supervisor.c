@@ -205,6 +205,28 @@ static void the_oldest_instant_that_counts_comes_first(void **state)
     assert_int_equal(rv_supervisor_due(&e->supervisor, NOW + 100, &due, 1), 0);
 }
 
+/* What comes next is known although instants before it do not count any more. */
+static void an_instant_that_does_not_count_hides_none(void **state)
+{
+    struct rv_supervisor supervisor;
+    struct rv_task_id next[2];
+    (void)state;
+    rv_supervisor_init(&supervisor, NULL, 1000, 5000);
+    assert_int_equal(rv_supervisor_note(&supervisor, (struct rv_task_id){1}, 10), RV_OK);
+    assert_int_equal(rv_supervisor_note(&supervisor, (struct rv_task_id){2}, 20), RV_OK);
+    assert_int_equal(rv_supervisor_note(&supervisor, (struct rv_task_id){3}, 30), RV_OK);
+    assert_int_equal(rv_supervisor_note(&supervisor, (struct rv_task_id){1}, 0), RV_OK);
+    assert_int_equal(rv_supervisor_note(&supervisor, (struct rv_task_id){2}, 90), RV_OK);
+    assert_int_equal(rv_supervisor_next(&supervisor, 50, next, 1), 1);
+    assert_int_equal(next[0].value, 3);
+    assert_int_equal(rv_supervisor_due(&supervisor, 50, next, 1), 1);
+    assert_int_equal(next[0].value, 3);
+    assert_int_equal(rv_supervisor_next(&supervisor, 50, next, 1), 0);
+    assert_int_equal(rv_supervisor_next(&supervisor, 90, next, 1), 1);
+    assert_int_equal(next[0].value, 2);
+    rv_supervisor_done(&supervisor);
+}
+
 static void instants_that_do_not_count_are_swept_out(void **state)
 {
     enum { NOTES = 20000, ENTRIES_MAX = 5000 };
@@ -289,6 +311,7 @@ int main(void)
         ELECTION(a_claim_that_fails_holds_nothing),
         ELECTION(a_task_is_found_at_its_own_instant_and_once),
         ELECTION(the_oldest_instant_that_counts_comes_first),
+        ELECTION(an_instant_that_does_not_count_hides_none),
         ELECTION(instants_that_do_not_count_are_swept_out),
         ELECTION(a_walk_of_which_a_piece_is_refused_goes_on_from_there),
         ELECTION(a_walk_ends_before_what_was_made_since_it_began),

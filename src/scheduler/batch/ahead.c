@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/limits.h"
+#include "base/time.h"
 #include "dispatch/agents.h"
 #include "dispatch/kind.h"
 #include "dispatch/routing.h"
@@ -39,12 +40,14 @@ static void calls_name(struct rv_scheduler *s, bool large, struct names *names)
     rv_assert(names->count <= names->most);
 }
 
-static void dues_name(const struct rv_scheduler *s, struct names *names)
+/* What falls due while the store answers is due in this batch, too. */
+static void dues_name(struct rv_scheduler *s, struct names *names)
 {
     struct rv_task_id due[RV_HEAP_LEAST_MAX];
     size_t left = names->most - names->count;
     size_t most = left < s->options.findings_max ? left : s->options.findings_max;
-    size_t count = rv_supervisor_next(&s->supervisor, s->batch.expected_now, due, most);
+    int64_t now = rv_time_add(s->batch.expected_now, s->batch.begin_ms);
+    size_t count = rv_supervisor_next(&s->supervisor, now, due, most);
     for (size_t i = 0; i < count; i++)
         names->ids[names->count++] = (struct rv_step_id){due[i], 0};
 }

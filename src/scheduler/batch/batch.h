@@ -29,6 +29,7 @@ struct batch {
     int64_t now;
     int64_t expected_now; /* before it has begun: what the store's clock will show */
     int64_t shown_mono;   /* monotonic instant at which it has shown `now` */
+    int64_t begin_ms;     /* how long the newest load took with which a batch begins */
     int64_t mono_now;     /* monotonic: the store's clock showed `now` then at the earliest, */
     int64_t mono_last;    /* ... and then at the latest */
     int64_t heard_until;  /* monotonic: replies and renewals that arrived before are decided ... */

@@ -172,6 +172,7 @@ enum rv_err commit_first_begin(struct rv_scheduler *s, struct rv_wants *wants)
     s->batch.now = now;
     rv_clock_tie_look(&s->clock_tie, now, before, after, &s->batch.mono_now, &s->batch.mono_last);
     s->batch.shown_mono = s->batch.mono_now;
+    s->batch.begin_ms = after - before;
     return RV_OK;
 }
 
