@@ -472,7 +472,8 @@ static enum rv_err steps_load(struct rv_scheduler *s, const struct evaluation *e
 }
 
 enum rv_err evaluation_take(struct rv_scheduler *s, struct evaluation *e, struct work *work,
-                            bool *ret_taken, enum rv_verdict *ret_verdict, struct rv_plan *ret_plan)
+                            bool *ret_taken, enum rv_verdict *ret_verdict, struct rv_plan *ret_plan,
+                            int64_t *ret_now)
 {
     rv_assert(e->state == EVALUATION_OVER);
     enum rv_err err = RV_OK;
@@ -492,6 +493,7 @@ enum rv_err evaluation_take(struct rv_scheduler *s, struct evaluation *e, struct
     rv_assert(e->state == EVALUATION_OVER);
     *ret_verdict = e->verdict;
     *ret_plan = *e->plan;
+    *ret_now = e->command.now;
     if (e->asker.caller != NULL)
         e->asker.caller->evaluations--;
     struct debtor *debtor = e->debtor;

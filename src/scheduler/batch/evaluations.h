@@ -95,10 +95,11 @@ RV_CHECK enum rv_err evaluation_new(struct rv_scheduler *s, const struct asker *
                                     const struct work *work, const struct rv_command *command,
                                     int64_t used);
 /* What came of it, for the work of its task in this batch: false when the task is not as it was,
- * and it begins again. The plan lives until the end of the batch. */
+ * and it begins again. The plan lives until the end of the batch, and is as of *ret_now. */
 RV_CHECK enum rv_err evaluation_take(struct rv_scheduler *s, struct evaluation *evaluation,
                                      struct work *work, bool *ret_taken,
-                                     enum rv_verdict *ret_verdict, struct rv_plan *ret_plan);
+                                     enum rv_verdict *ret_verdict, struct rv_plan *ret_plan,
+                                     int64_t *ret_now);
 /* Nobody wants it any more. */
 void evaluation_drop(struct rv_scheduler *s, struct evaluation *evaluation);
 void evaluations_drop_of(struct rv_scheduler *s, const struct pending *caller);

@@ -651,15 +651,16 @@ static enum rv_err work_unreadable(struct rv_scheduler *s, struct work *work,
     return err;
 }
 
-/* What is known of the decision already. *ret_known: the verdict is there. */
+/* What is known of the decision already. *ret_known: the verdict is there, as of *ret_now. */
 static enum rv_err work_evaluated(struct rv_scheduler *s, struct work *work,
                                   const struct asker *asker, struct rv_plan *plan, bool *ret_known,
-                                  enum rv_verdict *ret_verdict)
+                                  enum rv_verdict *ret_verdict, int64_t *ret_now)
 {
     struct evaluation *evaluation = evaluation_find(s, asker);
     *ret_known = false;
     if (evaluation != NULL && evaluation_over(evaluation)) {
-        enum rv_err err = evaluation_take(s, evaluation, work, ret_known, ret_verdict, plan);
+        enum rv_err err = evaluation_take(s, evaluation, work, ret_known, ret_verdict, plan,
+                                          ret_now);
         work->waits = !*ret_known;
         return err;
     }
@@ -671,7 +672,6 @@ static enum rv_err decide(struct rv_scheduler *s, struct work *work, struct rv_c
                           const struct asker *asker, struct rv_plan *ret_plan)
 {
     rv_assert(!work->dropped);
-    command->now = work->now;
     command->memory_max = s->options.decision_bytes_max;
     if (command->arrived_at == 0 || command->arrived_at > s->batch.now)
         command->arrived_at = s->batch.now;
@@ -680,7 +680,8 @@ static enum rv_err decide(struct rv_scheduler *s, struct work *work, struct rv_c
     bool known = false;
     enum rv_verdict verdict = RV_DECIDED;
     work->waits = false;
-    enum rv_err err = asker != NULL ? work_evaluated(s, work, asker, ret_plan, &known, &verdict)
+    enum rv_err err = asker != NULL ? work_evaluated(s, work, asker, ret_plan, &known, &verdict,
+                                                     &command->now)
                                     : RV_OK;
     while (err == RV_OK && !work->waits) {
         struct rv_view view;
@@ -688,9 +689,11 @@ static enum rv_err decide(struct rv_scheduler *s, struct work *work, struct rv_c
         err = work_view(s, work, command->step, command->token, &view);
         if (err != RV_OK)
             return err;
-        if (!known)
+        if (!known) {
+            command->now = work->now;
             verdict = work_turn(s, work, &view, command, work->workflow ? asker : NULL, ret_plan,
                                 &used);
+        }
         known = false;
         if (verdict == RV_GIVEN_UP)
             return work_wait(s, work, command, asker, used);
@@ -713,17 +716,19 @@ static enum rv_err decide(struct rv_scheduler *s, struct work *work, struct rv_c
     return err;
 }
 
-/* The task was due, and is as it was: damaged like one whose rows break a rule as loaded. */
-static enum rv_err woken_check(struct rv_scheduler *s, struct work *work, uint64_t seed)
+/* The task was due, and is as it was: damaged like one whose rows break a rule as loaded. What has
+ * become due since an evaluation began is decided next. */
+static enum rv_err woken_check(struct rv_scheduler *s, struct work *work,
+                               const struct rv_command *command)
 {
     struct rv_view view;
     RV_TRY(work_view(s, work, 0, 0, &view));
-    work->broken = rv_view_due_broken(work->task, view.steps, view.steps_count, work->now);
+    work->broken = rv_view_due_broken(work->task, view.steps, view.steps_count, command->now);
     if (work->broken == NULL)
         return RV_OK;
     work->workflow = NULL;
     work->found = true;
-    return work_escalate(s, work, seed, RV_UNREADABLE);
+    return work_escalate(s, work, command->seed, RV_UNREADABLE);
 }
 
 enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_command *command,
@@ -732,7 +737,7 @@ enum rv_err work_decide(struct rv_scheduler *s, struct work *work, struct rv_com
     enum rv_err err = decide(s, work, command, asker, ret_plan);
     bool woken = err == RV_OK && command->kind == RV_COMMAND_WAKE && !work->waits;
     if (woken && !ret_plan->changed && work->task != NULL && work->broken == NULL)
-        err = woken_check(s, work, command->seed);
+        err = woken_check(s, work, command);
     if (err == RV_ERR_MEMORY)
         shortage_of(s, work->id);
     return err;
