@@ -262,7 +262,7 @@ static int refusal_tell(struct cli *cli, const struct cli_answer *answer)
     if (title.len > 0)
         return cli_tell(cli, code, "%.*s", RV_STR_FMT(title));
     return cli_tell(
-        cli, code,
+        cli, CLI_UNREACHABLE,
         "%s answered with status %d and without a Reeve error message, so it may not be a Reeve "
         "server; set REEVE_URL or --url to the address that \"reeve serve\" prints",
         cli->quick ? rv_client_url(cli->quick) : "the server", answer->status);
