@@ -102,6 +102,21 @@ static bool owns(const struct world *w, const struct server *s, const struct rv_
            task->locked_by == rv_scheduler_enlistment(s->scheduler)->instance;
 }
 
+/* A server that is frozen in the middle of a transaction has claimed the task: nobody else can,
+ * until its lease is over. */
+static bool is_frozen(const struct world *w, const struct server *s, struct rv_task_id task)
+{
+    const struct rv_store_memory_data *data = w->database->data;
+    uint8_t by = database_shared(w) ? rv_store_memory_claimant(data, task) : 0;
+    for (uint32_t i = 0; by != 0 && i < w->knobs.servers; i++) {
+        const struct server *other = &w->servers[i];
+        if (other->up && other->paused_until > w->now &&
+            rv_scheduler_enlistment(other->scheduler)->instance == by)
+            return rv_store_memory_lives(data, by, s->attention.seen_at);
+    }
+    return false;
+}
+
 /* I-21: an open attempt whose agent is silent ends when its lease does, or its complete-by, within
  * a lease of the supervisor's role and two scans; one that was revoked when its complete-by
  * passes; a step that waits for an agent when its timeout does. The bound begins when all that
@@ -119,7 +134,8 @@ static void check_overdue(struct world *w, const struct server *s, const struct 
     int64_t at = row->attempt_state == RV_ATTEMPT_REVOKED ? row->complete_by : row->lease_until;
     if (!live || (row->deadline > at && row->deadline <= a->seen_at))
         at = row->deadline;
-    bool overdue = owns(w, s, task) && (live || waits) && at < a->heard_at;
+    bool overdue = owns(w, s, task) && (live || waits) && at < a->heard_at &&
+                   !is_frozen(w, s, task->id);
     if (lasts(w, s, overdue, &step->overdue[s->number]))
         world_violate(w, "I-21", "step %u: attempt %u should have ended %lld ms ago", row->number,
                       row->attempt, (long long)(a->seen_at - at));
@@ -131,7 +147,8 @@ static void check_adopted(struct world *w, const struct server *s, struct task_p
     const struct rv_store_memory_data *data = w->database->data;
     bool orphan = database_shared(w) && !owns(w, s, &task->row) &&
                   !rv_store_memory_lives(data, task->row.locked_by, s->attention.seen_at);
-    if (lasts(w, s, orphan && rv_task_state_open(task->row.state), &task->orphaned[s->number]))
+    orphan = orphan && rv_task_state_open(task->row.state) && !is_frozen(w, s, task->row.id);
+    if (lasts(w, s, orphan, &task->orphaned[s->number]))
         world_violate(w, "I-45", "the task of server number %u is not taken over by %s",
                       task->row.locked_by, s->name);
 }
@@ -154,6 +171,7 @@ static void check_offered(struct world *w, const struct server *s, const struct 
      * that circuit's probes before it (decision 036). */
     bool held_back = !row->insist && (owns(w, s, &task->row) ? check_circuit_holds(w, step)
                                                              : check_circuit_was_open(w, step));
+    held_back = held_back || is_frozen(w, s, task->row.id);
     if (lasts(w, s, ready && !held_back, &step->waits[s->number]))
         world_violate(w, "I-23",
                       "step %u, of server number %u, is ready since %lld ms, and an agent waits "

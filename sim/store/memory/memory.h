@@ -44,6 +44,9 @@ RV_CHECK enum rv_err rv_store_memory_open(struct rv_store_memory_data *data,
 /* For those who check: whether the instance of that number is enlisted, and its lease not over by
  * more than the margin. */
 bool rv_store_memory_lives(const struct rv_store_memory_data *data, uint8_t instance, int64_t now);
+/* For those who check: number of the instance that has claimed the task; 0: none has. The claims of
+ * one that does not live are void. */
+uint8_t rv_store_memory_claimant(const struct rv_store_memory_data *data, struct rv_task_id task);
 /* For those who check: the first steps of the task, `max` at most, as they are committed; gives
  * their number. Their texts are the store's, and stay until the next commit. */
 size_t rv_store_memory_steps(struct rv_store *store, struct rv_task_id task, size_t max,

@@ -64,6 +64,12 @@ static bool owner_lives(const struct memory *store, uint8_t owner)
 
 /* ---- claims ---- */
 
+uint8_t rv_store_memory_claimant(const struct rv_store_memory_data *data, struct rv_task_id task)
+{
+    const uint64_t *by = rv_map_find(&data->claimed, (uint64_t)task.value, 0);
+    return by != NULL ? (uint8_t)*by : 0;
+}
+
 /* The transaction of one that does not live is over: it has been silent for as long as a lease. */
 static bool is_claimed(const struct memory *store, struct rv_task_id id)
 {
