@@ -228,6 +228,7 @@ static void undelivered(struct server *s, const struct rv_poll *poll)
     struct served *note = served_new(s, NULL);
     struct rv_arena *arena = &note->call.arena;
     note->call.kind = RV_CALL_UNSENT;
+    note->call.note = true;
     struct rv_call_unsent *u = &note->call.u.unsent;
     u->attempts = RV_NEW_ARRAY(arena, struct rv_handed_out, poll->requests_count);
     rv_assert(u->attempts != NULL);
@@ -288,6 +289,7 @@ void server_left(struct world *w, struct exchange *x)
         return;
     struct served *note = served_new(s, NULL);
     note->call.kind = RV_CALL_GONE;
+    note->call.note = true;
     note->call.u.gone.serial = x->served->call.serial;
     queue_add(s, &note->call);
 }
@@ -301,6 +303,7 @@ void server_delivered(struct world *w, uint32_t server, uint32_t starts,
     struct served *note = served_new(s, NULL);
     struct rv_call_delivered *u = &note->call.u.delivered;
     note->call.kind = RV_CALL_DELIVERED;
+    note->call.note = true;
     u->items = RV_NEW(&note->call.arena, struct rv_notice_result);
     rv_assert(u->items != NULL);
     u->items[0] = *result;
@@ -316,6 +319,7 @@ void server_hinted(struct world *w, uint32_t server, uint32_t starts, const stru
         return;
     struct served *note = served_new(s, NULL);
     note->call.kind = RV_CALL_HINT;
+    note->call.note = true;
     note->call.u.hint.agents = agents;
     note->call.u.hint.count = count;
     queue_add(s, &note->call);
@@ -324,7 +328,7 @@ void server_hinted(struct world *w, uint32_t server, uint32_t starts, const stru
 static bool queue_awaits(const struct server *s)
 {
     for (size_t i = 0; i < s->queue_count; i++)
-        if (rv_call_awaited(s->queue[i]))
+        if (!s->queue[i]->note)
             return true;
     return false;
 }
@@ -336,7 +340,7 @@ static void queue_refuse(struct server *s)
     world_say(s->world, s->name, "refuses calls: its store does not answer");
     for (size_t i = 0; i < count; i++) {
         struct rv_call *call = s->queue[i];
-        if (rv_call_awaited(call))
+        if (!call->note)
             rv_call_refuse_away(call);
         else
             s->queue[kept++] = call;

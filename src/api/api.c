@@ -32,8 +32,8 @@ static void finished_take(struct rv_api *api)
 static int64_t wait_ms(const struct rv_api *api)
 {
     int64_t most = api->large != NULL ? 0 : atomic_load(&api->closing) ? CLOSING_MS : WAIT_MS;
-    if (api->options.away.is != NULL && most > AWAY_LOOK_MS && atomic_load(&api->outstanding) > 0)
-        most = AWAY_LOOK_MS;
+    if (api->options.away.is != NULL && most > AWAY_LOOK_MS)
+        most = AWAY_LOOK_MS; /* calls of others than this api may wait, too */
     if (api->resting == NULL)
         return most;
     int64_t rest = api->rest_until - rv_door_now(api->door);
@@ -42,7 +42,7 @@ static int64_t wait_ms(const struct rv_api *api)
 
 static bool is_awaited(const void *call)
 {
-    return rv_call_awaited(call);
+    return !((const struct rv_call *)call)->note;
 }
 
 /* The scheduler's thread waits for the store: whoever waits for that thread hears so. What it has

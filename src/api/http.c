@@ -176,6 +176,7 @@ static struct rv_call *note_new(struct rv_api *api, enum rv_call_kind kind)
         return NULL;
     rv_arena_init(&call->arena, CALL_BYTES_KEPT);
     call->kind = kind;
+    call->note = true;
     call->serial = ++api->serial_last;
     call->seed = rv_random_next(&api->random);
     call->mono_at = rv_clock_mono_ms();

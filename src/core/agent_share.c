@@ -206,8 +206,8 @@ static bool all_know_limit(const struct rv_agent_shares *shares, const struct di
     return true;
 }
 
-/* So much for each, by what they ask for; what nobody asks for is divided evenly. The rest of a
- * division goes round. */
+/* So much for each, by what they ask for; the rest goes evenly to those that ask for more than that,
+ * or to all if nobody does. Where it cannot be divided it goes round. */
 static void targets_set(struct divided *all, size_t count, uint64_t whole, uint64_t turn,
                         uint64_t (*asks)(const struct divided *one))
 {
@@ -219,9 +219,14 @@ static void targets_set(struct divided *all, size_t count, uint64_t whole, uint6
         all[i].target = asked > 0 ? most * asks(&all[i]) / asked : 0;
         given += all[i].target;
     }
-    uint64_t even = (whole - given) / count, rest = (whole - given) % count;
+    size_t lacking = 0, rank = 0;
     for (size_t i = 0; i < count; i++)
-        all[i].target += even + ((i + turn) % count < rest);
+        lacking += asks(&all[i]) > all[i].target;
+    size_t among = lacking > 0 ? lacking : count;
+    uint64_t even = (whole - given) / among, rest = (whole - given) % among;
+    for (size_t i = 0; i < count; i++)
+        if (lacking == 0 || asks(&all[i]) > all[i].target)
+            all[i].target += even + ((rank++ + turn) % among < rest);
 }
 
 /* Steps may wait at servers at which nobody polls: they are handed out where polls are idle, which
@@ -424,7 +429,7 @@ enum rv_err rv_agent_shares_divide(struct rv_arena *arena, const struct rv_agent
     wants_set(all, count);
     changed |= open_divide(shares, all, count, &told, &gives);
     changed |= rate_divide(shares, all, count, &told, &gives);
-    shares->turn = (shares->turn + gives) % RV_SERVERS_MAX;
+    shares->turn += gives;
     for (size_t i = 0; i < count; i++)
         parts[i] = all[i].part;
     shares->parts = parts;

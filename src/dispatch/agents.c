@@ -499,25 +499,50 @@ void agents_see_parked(struct agents *agents, const struct rv_task *task,
     if (held == NULL)
         return;
     circuit_unprobe(agents, id);
-    if (rv_attempt_state_live(step->attempt_state) && held->token == step->token)
+    if (rv_attempt_state_live(step->attempt_state) && held->token == step->token) {
         held->revision = task->revision;
-    else
+        held->left = false;
+        held->left_at = 0;
+    } else {
         held_remove(agents, held); /* another server has heard of its end */
+    }
 }
 
-/* What this process has handed out counts for its part of a limit until it has ended, whoever tends
- * its task. */
-static bool held_counts(const struct held *held)
+/* Where a limit is divided an attempt counts until it has ended, whoever owns its task: here if
+ * this process has handed it out, and else until the new owner has counted it. True: it is kept. */
+static bool held_leave(struct agents *agents, struct held *held, bool live)
 {
     const struct agent_kind *kind = held->instance->kind;
-    return kind->agents->divides && held->ours && kind->limit.concurrent != 0;
+    held->left = true;
+    if (live && kind->agents->divides && kind->limit.concurrent != 0)
+        return true;
+    held_remove(agents, held);
+    return false;
 }
 
-static void held_leave(struct agents *agents, struct held *held, bool live)
+static bool has_left(struct held *held, int64_t now, int64_t keep_ms)
 {
-    if (live && !held->ours)
-        limit_leave(held->instance->kind, held->attempt_at);
-    held_remove(agents, held);
+    if (!held->left || held->ours)
+        return false;
+    if (held->left_at == 0)
+        held->left_at = now;
+    return now - held->left_at >= keep_ms;
+}
+
+uint32_t kind_older(struct agent_kind *kind, int64_t since, int64_t now, int64_t keep_ms)
+{
+    uint32_t count = 0;
+    for (struct agent_instance *i = kind->instances; i != NULL; i = i->next) {
+        struct held *next;
+        for (struct held *held = i->held; held != NULL; held = next) {
+            next = held->next;
+            if (has_left(held, now, keep_ms))
+                held_remove(kind->agents, held);
+            else
+                count += !held->ours && held->attempt_at <= since;
+        }
+    }
+    return count;
 }
 
 void agents_leave(struct agents *agents, struct rv_task_id task, const struct rv_step *step)
@@ -528,8 +553,8 @@ void agents_leave(struct agents *agents, struct rv_task_id task, const struct rv
     circuit_unprobe(agents, id);
     bool live = held != NULL && rv_attempt_state_live(step->attempt_state) &&
                 held->token == step->token;
-    if (held != NULL && !(live && held_counts(held)))
-        held_leave(agents, held, live);
+    if (held != NULL)
+        (void)held_leave(agents, held, live);
     if (kind == NULL)
         return;
     kind_unready(kind, id);
@@ -557,10 +582,7 @@ void agents_keep(struct agents *agents, bool (*keeps)(const void *self, struct r
     for (size_t at = 0; (id = map_left(&agents->held, &at, keeps, self)).number != 0;) {
         struct held *held = held_find(agents, id);
         circuit_unprobe(agents, id);
-        if (held_counts(held))
-            at++;
-        else
-            held_leave(agents, held, true);
+        at += held_leave(agents, held, true);
     }
     for (struct agent_kind *kind = agents->kinds; kind != NULL; kind = kind->next) {
         for (size_t at = 0; (id = map_left(&kind->queued, &at, keeps, self)).number != 0;)
@@ -611,8 +633,11 @@ enum rv_err agents_see(struct agents *agents, const struct rv_task *task,
     }
     rv_assert((held != NULL) == live);
     rv_assert(held == NULL || held->token == step->token);
-    if (live)
+    if (live) {
         held->revision = task->revision;
+        held->left = false;
+        held->left_at = 0;
+    }
     if (live && step->attempt_state == RV_ATTEMPT_REVOKED && !held->revoked) {
         held->revoked = true;
         held->instance->cancels++;

@@ -38,7 +38,9 @@ struct held {
     int64_t revision; /* of its task, when it was seen last */
     int64_t complete_by;
     int64_t attempt_at;
-    bool ours; /* this process has handed it out */
+    bool ours;       /* this process has handed it out */
+    bool left;       /* its task is another server's by now, */
+    int64_t left_at; /* ... as was seen at this instant; 0: not yet */
     bool revoked;
     bool cancel_told;
     /* For each kind: the batch that has decided such an end last, whatever came of it; 0: none. */

@@ -50,6 +50,9 @@ struct agent_kind {
 void kind_stir(struct agent_kind *kind);
 /* Removes the void entries from the heaps of the kind, so that their counts are exact. */
 void kind_sweep(struct agent_kind *kind);
+/* Attempts of it that another process has handed out and this server counts, that began by `since`:
+ * those of its tasks, and others that have left it less than `keep_ms` ago. */
+uint32_t kind_older(struct agent_kind *kind, int64_t since, int64_t now, int64_t keep_ms);
 /* Whether a step is in the queue. Takes the void entries from its head. */
 bool kind_any_ready(struct agent_kind *kind);
 /* The steps that wait for an agent: those in the queue, also behind a circuit, and those that were

@@ -46,8 +46,10 @@ void limit_learn(struct agent_kind *kind, const struct rv_agent_limit *row, int6
     rv_assert(limit->concurrent == 0 || kind->agents->concurrents > 0);
     kind->agents->concurrents -= limit->concurrent != 0;
     kind->agents->concurrents += row->concurrent != 0;
-    if (limit->concurrent == 0 && row->concurrent != 0)
+    if (limit->concurrent == 0 && row->concurrent != 0) {
         limit->counts_since = now;
+        limit->share.of_concurrent = 0; /* its share was one of another limit */
+    }
     limit->concurrent = row->concurrent;
     limit->per_second = row->per_second;
     limit->paused = row->paused;
@@ -71,19 +73,6 @@ void limit_share(struct agent_kind *kind, const struct rv_agent_shares *shares,
     bucket_set(kind, now);
     if (another)
         kind_stir(kind);
-}
-
-void limit_leave(struct agent_kind *kind, int64_t attempt_at)
-{
-    kind->limit.left.newer += attempt_at <= kind->limit.share.since;
-}
-
-uint32_t limit_left(struct agent_kind *kind, int64_t now, int64_t keep_ms)
-{
-    struct kind_left *left = &kind->limit.left;
-    if (now - left->at >= keep_ms)
-        *left = (struct kind_left){.older = left->newer, .at = now};
-    return left->newer + left->older;
 }
 
 /* ---- what holds a step back ---- */

@@ -24,14 +24,6 @@ struct kind_share {
     uint32_t per_second;
 };
 
-/* Attempts that a server counted for the owner of their task, and that are another owner's by now:
- * it counts them until that one has reported, or is taken for dead. */
-struct kind_left {
-    uint32_t newer; /* since `at` */
-    uint32_t older; /* in the time before */
-    int64_t at;
-};
-
 /* What an operator allows the kind (limits.c); all zero: anything. */
 struct kind_limit {
     uint32_t concurrent; /* 0: any number */
@@ -40,7 +32,6 @@ struct kind_limit {
     struct kind_share share; /* where several servers share a store */
     int64_t counts_since;    /* of attempts that this server has handed out before, it may not
                                 count all: there was no limit of open ones, or it has forgotten */
-    struct kind_left left;
     struct rv_bucket bucket; /* what this server may begin */
     int64_t at;              /* when that was said; 0: never */
     char *by;                /* owned; NULL: nobody knows */
@@ -64,11 +55,6 @@ enum limit_hold limit_holds(const struct agent_kind *kind, int64_t now, int64_t 
 /* This server's part of the limit; `part` NULL: it has none. */
 void limit_share(struct agent_kind *kind, const struct rv_agent_shares *shares,
                  const struct rv_agent_part *part, int64_t now);
-/* An attempt that this server has not handed out, and whose task it does not own any more. */
-void limit_leave(struct agent_kind *kind, int64_t attempt_at);
-/* How many such are counted still, as a look is made once in a while, and what has left is another
- * owner's for sure after `keep_ms`. */
-uint32_t limit_left(struct agent_kind *kind, int64_t now, int64_t keep_ms);
 /* How many of its steps, at most, it may hand out at `now`, as far as limits go and as far as that
  * can be known before the replies of a batch are decided: one at least, unless it is paused. */
 size_t limit_room(const struct agent_kind *kind, int64_t now);

@@ -572,6 +572,7 @@ struct rv_call {
     void (*finish)(struct rv_call *call);
     void *owner;          /* the maker's */
     struct rv_call *next; /* link of whoever owns it at the time */
+    bool note; /* nobody waits for its answer: it tells of what is known to nobody else */
 
     enum rv_err err;       /* out: of the call as a whole */
     struct rv_str message; /* out: what is wrong and the cure */
@@ -617,13 +618,6 @@ static inline struct rv_poll *rv_call_poll(struct rv_call *call)
     if (call->kind == RV_CALL_POLL)
         return &call->u.poll;
     return call->kind == RV_CALL_REPLIES && call->u.replies.has_next ? &call->u.replies.next : NULL;
-}
-
-/* Whether somebody waits for its answer. The others tell of what is known to nobody else. */
-static inline bool rv_call_awaited(const struct rv_call *call)
-{
-    return call->kind != RV_CALL_GONE && call->kind != RV_CALL_HINT &&
-           call->kind != RV_CALL_UNSENT && call->kind != RV_CALL_DELIVERED;
 }
 
 /* For a call that no batch has taken, while the store does not answer (rv_scheduler_waits): it is

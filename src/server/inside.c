@@ -138,6 +138,7 @@ static void door_leave(void *self, struct rv_http_ask *ask)
     if (note == NULL)
         return;
     note->call.kind = RV_CALL_GONE;
+    note->call.note = true;
     note->call.u.gone.serial = exchange->call.serial;
     note_send(inside, note);
 }
@@ -150,6 +151,7 @@ static void undelivered_tell(struct rv_inside *inside, const struct rv_poll *pol
         return;
     struct rv_call_unsent *u = &note->call.u.unsent;
     note->call.kind = RV_CALL_UNSENT;
+    note->call.note = true;
     u->attempts = RV_NEW_ARRAY(&note->call.arena, struct rv_handed_out, poll->requests_count);
     for (size_t i = 0; u->attempts != NULL && i < poll->requests_count; i++)
         u->attempts[u->count++] = (struct rv_handed_out){poll->requests[i].step,

@@ -302,7 +302,7 @@ static void a_note_stays_in_the_queue(void **state)
 {
     (void)state;
     char reply[REPLY_BYTES];
-    struct rv_call note = {.kind = RV_CALL_GONE, .finish = note_finished};
+    struct rv_call note = {.kind = RV_CALL_RAISE, .note = true, .finish = note_finished};
     rv_arena_init(&note.arena, 0);
     atomic_store(&heard, 0);
     int first = submit_into_the_dark();

@@ -78,6 +78,7 @@ static void result_tell(struct rv_webhook *webhook, const struct rv_notice_resul
         return;
     rv_arena_init(&call->arena, CALL_BYTES_MAX);
     call->kind = RV_CALL_DELIVERED;
+    call->note = true;
     call->mono_at = rv_clock_mono_ms();
     call->finish = call_finished;
     struct rv_notice_result *item = RV_NEW(&call->arena, struct rv_notice_result);

@@ -490,7 +490,7 @@ static void work_learn(struct rv_scheduler *s, const struct work *work, size_t *
         return;
     }
     if (s->enlistment.shared && (*learns)++ >= SHARED_LEARNS) {
-        s->deliveries->walk_at = s->batch.now; /* which reads the rows of many tasks at once */
+        s->deliveries->walk_at = s->batch.now; /* which finds its row in its round */
         return;
     }
     enum rv_err err = s->store->ops->list_deliveries(

@@ -111,16 +111,15 @@ static enum rv_err overdue_plan(struct rv_scheduler *s)
     return RV_OK;
 }
 
-/* Of a load that was cut the last tasks are missing: the next piece begins with them. */
+/* Of a load that was cut the last tasks are missing: the next piece begins with them. If all are
+ * the search goes on, and meets them again in its next round. */
 static struct rv_task_id place_after(const struct rv_scheduler *s)
 {
-    struct rv_task_id last = s->overdue->after;
-    if (!s->batch.cut)
-        return s->overdue->look.next;
+    struct rv_task_id last = {0};
     for (const struct work *w = s->batch.works; w != NULL; w = w->next)
         if (w->overdue && w->id.value > last.value)
             last = w->id;
-    return last;
+    return s->batch.cut && last.value != 0 ? last : s->overdue->look.next;
 }
 
 static void overdue_act(struct rv_scheduler *s)

@@ -21,7 +21,7 @@
 #include "scheduler/batch/work.h"
 #include "scheduler/duties/duty.h"
 
-/* Attempts that this server has handed out, of others' tasks, that are looked at in one batch. */
+/* Attempts that count here, of tasks that others own, that are looked at in one batch. */
 enum { LOOKS_MAX = 256 };
 
 /* Records of one kind. */
@@ -37,11 +37,11 @@ void shares_name(struct rv_scheduler *s, struct rv_wants *wants)
     wants->servers_wanted = divides && s->batch.expected_now >= s->shares_at;
 }
 
-/* ---- what was handed out here, and is tended elsewhere ---- */
+/* ---- attempts that count here, of tasks that others own ---- */
 
 static bool is_away(const struct rv_scheduler *s, const struct held *held)
 {
-    return held->ours && held->instance->kind->limit.concurrent != 0 &&
+    return held->instance->kind->limit.concurrent != 0 &&
            rv_map_find(&s->owned, (uint64_t)held->step.task.value, 0) == NULL;
 }
 
@@ -74,7 +74,8 @@ static enum rv_err away_look(struct rv_scheduler *s)
     for (size_t i = 0; err == RV_OK && i < count; i++) {
         const struct work *work = work_find(s, ids[i].task);
         struct held *held = held_find(&s->agents, ids[i]);
-        if (work != NULL && held != NULL && work_step(work, ids[i].number) == NULL)
+        bool whole = work != NULL && !work->too_large;
+        if (whole && held != NULL && work_step(work, ids[i].number) == NULL)
             held_remove(&s->agents, held);
     }
     return err;
@@ -88,15 +89,13 @@ static enum rv_err shares_plan(struct rv_scheduler *s)
 
 /* ---- what this server reports ---- */
 
-/* What an owner learns of a task it reports within a scan interval, or its lease ends. */
+/* What an owner learns of a task it reports with its next look, or it is taken for dead and looked
+ * for at last. */
 static uint32_t older_of(const struct rv_scheduler *s, struct agent_kind *kind)
 {
-    int64_t keep_ms = s->options.role_lease_ms + 2 * (int64_t)s->options.scan_interval_ms;
-    uint32_t count = limit_left(kind, s->batch.now, keep_ms);
-    for (const struct agent_instance *i = kind->instances; i != NULL; i = i->next)
-        for (const struct held *h = i->held; h != NULL; h = h->next)
-            count += !h->ours && h->attempt_at <= kind->limit.share.since;
-    return count;
+    int64_t scan_ms = s->options.scan_interval_ms;
+    int64_t keep_ms = s->options.role_lease_ms + RV_LEASE_MARGIN_MS + 4 * scan_ms;
+    return kind_older(kind, kind->limit.share.since, s->batch.now, keep_ms);
 }
 
 /* More than the limit is as good as the limit: a backlog that grows is no news. */
@@ -197,7 +196,8 @@ static enum rv_err kinds_learn(struct rv_scheduler *s, const struct records_read
         RV_TRY(shares_of(s, all, rv_str_of(kind->name), &shares));
         limit_share(kind, &shares, rv_agent_shares_part(&shares, s->enlistment.instance),
                     s->batch.now);
-        RV_TRY(use_report(s, kind));
+        if (!s->agents.recovering) /* else it does not know all of its tasks */
+            RV_TRY(use_report(s, kind));
     }
     return RV_OK;
 }
