@@ -598,7 +598,8 @@ void world_assert_cures(struct world *w, struct rv_task_id task, const char *exp
     assert_string_equal(named, expected);
 }
 
-void world_pin(struct world *w, struct rv_task_id task, int64_t workflow)
+void world_edit(struct world *w, struct rv_task_id task, void (*edit)(struct rv_task *, int64_t),
+                int64_t value)
 {
     struct rv_arena arena;
     int64_t now;
@@ -608,7 +609,7 @@ void world_pin(struct world *w, struct rv_task_id task, int64_t workflow)
     assert_int_equal(w->store->ops->load_tasks(w->store, &arena, RV_COLUMNS_ALL, &task, 1, &row),
                      RV_OK);
     struct rv_task after = *row;
-    after.workflow = workflow;
+    edit(&after, value);
     after.revision++;
     struct rv_change change = {
         .task = &after, .revision_before = row->revision, .task_before = row};
@@ -616,6 +617,16 @@ void world_pin(struct world *w, struct rv_task_id task, int64_t workflow)
     assert_int_equal(w->store->ops->commit(w->store, &batch), RV_OK);
     assert_int_equal(change.outcome, RV_OK);
     rv_arena_done(&arena);
+}
+
+static void pin_edit(struct rv_task *row, int64_t workflow)
+{
+    row->workflow = workflow;
+}
+
+void world_pin(struct world *w, struct rv_task_id task, int64_t workflow)
+{
+    world_edit(w, task, pin_edit, workflow);
 }
 
 const struct rv_call_explain *world_explained(struct world *w, struct rv_task_id task)

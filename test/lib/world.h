@@ -130,7 +130,10 @@ enum rv_err world_settle_seen(struct world *w, struct rv_task_id task, uint32_t 
                               enum rv_finding finding, const char *output, uint32_t late_seen);
 /* The commands that `explain` recommends: "resubmit settle-done:3 undo ...". */
 void world_assert_cures(struct world *w, struct rv_task_id task, const char *expected);
-/* Somebody has edited the file by hand: the task's definition is now this one. */
+/* Somebody has edited the task's row by hand. */
+void world_edit(struct world *w, struct rv_task_id task, void (*edit)(struct rv_task *, int64_t),
+                int64_t value);
+/* The same: the task's definition is now this one. */
 void world_pin(struct world *w, struct rv_task_id task, int64_t workflow);
 /* The operator's word about the agent "inventory"; the call that says it, not run yet. */
 void world_limit(struct world *w, struct rv_call_limit limit);

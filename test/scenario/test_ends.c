@@ -267,24 +267,10 @@ static void long_decisions_about_ends_run_beside_the_batches(void **state)
 }
 
 /* The column undo_blocker names a step that has no row. */
-static void damage(struct world *w, struct rv_task_id task)
+static void damage(struct rv_task *row, int64_t unused)
 {
-    struct rv_arena arena;
-    int64_t now;
-    const struct rv_task *row;
-    rv_arena_init(&arena, 0);
-    assert_int_equal(w->store->ops->begin(w->store, NULL, &now), RV_OK);
-    assert_int_equal(w->store->ops->load_tasks(w->store, &arena, RV_COLUMNS_ALL, &task, 1, &row),
-                     RV_OK);
-    struct rv_task after = *row;
-    after.undo_blocker = ++after.last_number;
-    after.revision++;
-    struct rv_change change = {
-        .task = &after, .revision_before = row->revision, .task_before = row};
-    struct rv_batch batch = {.changes = &change, .changes_count = 1, .number = 1000000};
-    assert_int_equal(w->store->ops->commit(w->store, &batch), RV_OK);
-    assert_int_equal(change.outcome, RV_OK);
-    rv_arena_done(&arena);
+    (void)unused;
+    row->undo_blocker = ++row->last_number;
 }
 
 /* The call is answered within so many batches. */
@@ -307,7 +293,7 @@ static void a_damaged_task_holds_up_no_agent_that_starts_again(void **state)
     struct rv_call *first = poll_of(w, "one", "b1");
     assert_true(world_run(w, first));
     assert_int_equal(first->u.poll.requests_count, 1);
-    damage(w, bad);
+    world_edit(w, bad, damage, 0);
     (void)world_submit(w, "plain", "{}");
     struct rv_call *poll = poll_of(w, "one", "b2");
     expect_answer(w, poll, BATCHES_ENOUGH);

@@ -1,10 +1,9 @@
 /* On a shared store the owner of a task may live and forget an instant. The supervisor looks at all
  * open tasks, slowly, and decides what is overdue by more than two leases. Two servers: the world
  * acts at the supervisor, and the other one owns the tasks. */
+#include "../lib/pair.h"
 #include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "base/os/fiber.h"
-#include "sim/store/memory/memory.h"
 #include "supervisor/supervisor.h"
 
 #include <setjmp.h>
@@ -14,13 +13,9 @@
 
 #include <cmocka.h>
 
-enum { LEASE_MS = 5000, STEP_MS = 250 };
+enum { LEASE_MS = 5000 };
 
-/* The server that the world does not act at. */
-static struct {
-    struct rv_store *store;
-    struct rv_scheduler *scheduler;
-} aside;
+static struct pair aside;
 
 static bool forgets;      /* whoever notes an instant now */
 static bool starves;      /* there is no memory for that */
@@ -56,12 +51,9 @@ static enum rv_err begin(struct rv_store *store, struct rv_wants *wants, int64_t
 
 static enum rv_err open_shared(struct world *w, struct rv_store **ret_store)
 {
-    rv_store_memory_data_share(w->data);
-    assert_int_equal(rv_store_memory_open(w->data, w->clock, ret_store), RV_OK);
-    memory_ops = (*ret_store)->ops;
-    ops = *memory_ops;
+    assert_int_equal(pair_share(w, ret_store), RV_OK);
+    memory_ops = pair_wrap(*ret_store, &ops);
     ops.begin = begin;
-    (*ret_store)->ops = &ops;
     return RV_OK;
 }
 
@@ -72,59 +64,28 @@ static int open_two(void **state)
     looks = rows_asked = rows_most = 0;
     world_open_on(&w, (struct world_ground){.open = open_shared});
     world_publish(&w, workflow_file("order"));
-    assert_int_equal(rv_store_memory_open(w.data, w.clock, &aside.store), RV_OK);
-    struct rv_scheduler_options options = {.store = aside.store,
-                                           .boot = RV_STR("other"),
-                                           .pid = 2,
-                                           .seed = 7,
-                                           .hash_key = {1, 2},
-                                           .fibers = &rv_fibers};
-    assert_int_equal(rv_scheduler_open(&options, &aside.scheduler), RV_OK);
+    pair_store(&aside, &w);
+    pair_start(&aside, (struct rv_scheduler_options){.boot = RV_STR("other")});
     *state = &w;
     return 0;
 }
 
 static int close_two(void **state)
 {
-    rv_scheduler_close(aside.scheduler);
-    aside.store->ops->close(aside.store);
+    pair_close(&aside);
     return world_teardown(state);
-}
-
-/* Both servers live. */
-static void pass(struct world *w, int64_t ms)
-{
-    for (int64_t end = w->mono + ms; w->mono < end;) {
-        world_pass(w, STEP_MS);
-        assert_int_equal(rv_scheduler_run_batch(aside.scheduler, NULL, 0, w->mono), RV_OK);
-    }
-}
-
-static void change_servers(struct world *w)
-{
-    struct rv_store *store = w->store;
-    struct rv_scheduler *scheduler = w->scheduler;
-    w->store = aside.store;
-    w->scheduler = aside.scheduler;
-    aside.store = store;
-    aside.scheduler = scheduler;
-}
-
-static uint8_t number_of(const struct rv_scheduler *scheduler)
-{
-    return rv_scheduler_enlistment(scheduler)->instance;
 }
 
 /* A task that the other server owns, and of which an agent has the first step. */
 static struct rv_task_id begin_there(struct world *w, bool forgotten)
 {
-    change_servers(w);
+    pair_swap(&aside);
     struct rv_task_id task = world_submit(w, "order", "{}");
     forgets = forgotten;
     (void)world_take(w, "inventory", "i1");
     forgets = false;
-    change_servers(w);
-    assert_int_equal(world_task(w, task)->locked_by, number_of(aside.scheduler));
+    pair_swap(&aside);
+    assert_int_equal(world_task(w, task)->locked_by, pair_number(&aside));
     return task;
 }
 
@@ -142,55 +103,55 @@ static int64_t ends_in(struct world *w, struct rv_task_id task)
 static void what_the_owner_forgets_is_decided_by_the_supervisor(void **state)
 {
     struct world *w = *state;
-    pass(w, 3 * LEASE_MS);
+    pair_pass(&aside, 3 * LEASE_MS);
     struct rv_task_id task = begin_there(w, true);
-    pass(w, ends_in(w, task) + 2 * LEASE_MS - STEP_MS);
+    pair_pass(&aside, ends_in(w, task) + 2 * LEASE_MS - PAIR_STEP_MS);
     assert_int_equal(attempt_of(w, task), RV_ATTEMPT_OPEN);
-    assert_int_equal(world_task(w, task)->locked_by, number_of(aside.scheduler));
-    pass(w, 2 * STEP_MS + 1000);
+    assert_int_equal(world_task(w, task)->locked_by, pair_number(&aside));
+    pair_pass(&aside, 2 * PAIR_STEP_MS + 1000);
     assert_int_equal(attempt_of(w, task), RV_ATTEMPT_EXPIRED);
-    assert_int_equal(world_task(w, task)->locked_by, number_of(w->scheduler));
+    assert_int_equal(world_task(w, task)->locked_by, pair_number_of(w->scheduler));
 }
 
 /* The owner itself knows that it could not note the instant. */
 static void an_instant_without_memory_is_noted_by_the_next_walk(void **state)
 {
     struct world *w = *state;
-    pass(w, 3 * LEASE_MS);
-    change_servers(w);
+    pair_pass(&aside, 3 * LEASE_MS);
+    pair_swap(&aside);
     struct rv_task_id task = world_submit(w, "order", "{}");
     starves = true;
     (void)world_take(w, "inventory", "i1");
     starves = false;
-    change_servers(w);
+    pair_swap(&aside);
     assert_true(ends_in(w, task) > 2 * 1000);
-    pass(w, ends_in(w, task) + 2 * STEP_MS);
+    pair_pass(&aside, ends_in(w, task) + 2 * PAIR_STEP_MS);
     assert_int_equal(attempt_of(w, task), RV_ATTEMPT_EXPIRED);
-    assert_int_equal(world_task(w, task)->locked_by, number_of(aside.scheduler));
+    assert_int_equal(world_task(w, task)->locked_by, pair_number(&aside));
 }
 
 /* The owner comes first with what it knows: the supervisor takes nothing. */
 static void what_the_owner_decides_stays_with_it(void **state)
 {
     struct world *w = *state;
-    pass(w, 3 * LEASE_MS);
+    pair_pass(&aside, 3 * LEASE_MS);
     struct rv_task_id task = begin_there(w, false);
-    pass(w, ends_in(w, task) + STEP_MS);
+    pair_pass(&aside, ends_in(w, task) + PAIR_STEP_MS);
     assert_int_equal(attempt_of(w, task), RV_ATTEMPT_EXPIRED);
-    pass(w, 4 * LEASE_MS);
+    pair_pass(&aside, 4 * LEASE_MS);
     assert_true(looks > 0);
-    assert_int_equal(world_task(w, task)->locked_by, number_of(aside.scheduler));
+    assert_int_equal(world_task(w, task)->locked_by, pair_number(&aside));
 }
 
 static void what_the_supervisor_forgets_itself_it_finds(void **state)
 {
     struct world *w = *state;
-    pass(w, 3 * LEASE_MS);
+    pair_pass(&aside, 3 * LEASE_MS);
     struct rv_task_id task = world_submit(w, "order", "{}");
     forgets = true;
     (void)world_take(w, "inventory", "i1");
     forgets = false;
-    pass(w, ends_in(w, task) + 2 * LEASE_MS + 2 * STEP_MS + 1000);
+    pair_pass(&aside, ends_in(w, task) + 2 * LEASE_MS + 2 * PAIR_STEP_MS + 1000);
     assert_int_equal(attempt_of(w, task), RV_ATTEMPT_EXPIRED);
 }
 
@@ -198,13 +159,13 @@ static void what_the_supervisor_forgets_itself_it_finds(void **state)
 static void a_suspended_task_is_left_alone(void **state)
 {
     struct world *w = *state;
-    pass(w, 3 * LEASE_MS);
-    change_servers(w);
+    pair_pass(&aside, 3 * LEASE_MS);
+    pair_swap(&aside);
     struct rv_task_id task = world_submit(w, "order", "{}");
     assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, task), RV_OK);
-    change_servers(w);
+    pair_swap(&aside);
     int64_t revision = world_task(w, task)->revision;
-    pass(w, 10 * 60 * 1000);
+    pair_pass(&aside, 10 * 60 * 1000);
     assert_true(looks > 0);
     assert_int_equal(world_task(w, task)->revision, revision);
 }
@@ -214,14 +175,14 @@ static void after_an_absence_nothing_is_taken_for_two_leases(void **state)
 {
     struct world *w = *state;
     enum { ABSENT_MS = 4000 };
-    pass(w, 3 * LEASE_MS);
+    pair_pass(&aside, 3 * LEASE_MS);
     struct rv_task_id task = begin_there(w, true);
-    pass(w, ends_in(w, task) + 2 * LEASE_MS - ABSENT_MS / 2);
+    pair_pass(&aside, ends_in(w, task) + 2 * LEASE_MS - ABSENT_MS / 2);
     world_absent(w, ABSENT_MS);
-    assert_int_equal(rv_scheduler_run_batch(aside.scheduler, NULL, 0, w->mono), RV_OK);
-    pass(w, 2 * LEASE_MS - STEP_MS);
+    assert_int_equal(pair_batch(&aside, NULL, 0), RV_OK);
+    pair_pass(&aside, 2 * LEASE_MS - PAIR_STEP_MS);
     assert_int_equal(attempt_of(w, task), RV_ATTEMPT_OPEN);
-    pass(w, 1000 + 2 * STEP_MS);
+    pair_pass(&aside, 1000 + 2 * PAIR_STEP_MS);
     assert_int_equal(attempt_of(w, task), RV_ATTEMPT_EXPIRED);
 }
 
@@ -230,25 +191,26 @@ static void a_task_behind_many_others_is_found(void **state)
 {
     struct world *w = *state;
     enum { OTHERS = 7, ROWS = 2 };
-    pass(w, 3 * LEASE_MS);
-    change_servers(w);
+    pair_pass(&aside, 3 * LEASE_MS);
+    pair_swap(&aside);
     for (int i = 0; i < OTHERS; i++) {
         struct rv_task_id other = world_submit(w, "order", "{}");
         assert_int_equal(world_operate(w, RV_COMMAND_SUSPEND, other), RV_OK);
     }
-    change_servers(w);
+    pair_swap(&aside);
     rows_most = ROWS;
     struct rv_task_id task = begin_there(w, true);
-    pass(w, ends_in(w, task) + 2 * LEASE_MS + (OTHERS / ROWS + 2) * 1000 + 2 * STEP_MS);
+    pair_pass(&aside,
+              ends_in(w, task) + 2 * LEASE_MS + (OTHERS / ROWS + 2) * 1000 + 2 * PAIR_STEP_MS);
     assert_int_equal(attempt_of(w, task), RV_ATTEMPT_EXPIRED);
 }
 
 static void the_supervisor_looks_at_a_thousand_rows_a_second(void **state)
 {
-    struct world *w = *state;
-    pass(w, 3 * LEASE_MS);
+    (void)state;
+    pair_pass(&aside, 3 * LEASE_MS);
     rows_asked = looks = 0;
-    pass(w, 20 * 1000);
+    pair_pass(&aside, 20 * 1000);
     assert_in_range(looks, 15, 21);
     assert_true(rows_asked <= 21 * 1000);
 }

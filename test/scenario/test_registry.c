@@ -1,9 +1,9 @@
 /* What all servers of a store know, API keys, limits and workflows: what is changed on one of them
  * holds in the next batch of the others. No time passes here, and each expectation is about one
  * batch. */
+#include "../lib/pair.h"
 #include "../lib/workflow.h"
 #include "../lib/world.h"
-#include "base/os/fiber.h"
 #include "core/api_key.h"
 #include "sim/store/memory/memory.h"
 
@@ -27,11 +27,7 @@ static struct {
     size_t failures; /* so many lists are refused first */
 } told;
 
-/* The server that the world does not act at. */
-static struct {
-    struct rv_store *store;
-    struct rv_scheduler *scheduler;
-} aside;
+static struct pair aside;
 
 /* Names that the other server has asked its store for as a batch began. */
 static size_t names_asked;
@@ -73,22 +69,10 @@ static enum rv_err learn(void *self, const struct rv_record *rows, size_t count,
     return RV_OK;
 }
 
-/* The world acts at the other server from now on. */
-static void change_servers(struct world *w)
-{
-    struct rv_store *store = w->store;
-    struct rv_scheduler *scheduler = w->scheduler;
-    w->store = aside.store;
-    w->scheduler = aside.scheduler;
-    aside.store = store;
-    aside.scheduler = scheduler;
-}
-
 static enum rv_err open_shared(struct world *w, struct rv_store **ret_store)
 {
-    rv_store_memory_data_share(w->data);
     rv_store_memory_data_keep(w->data, KEPT);
-    return rv_store_memory_open(w->data, w->clock, ret_store);
+    return pair_share(w, ret_store);
 }
 
 static int open_two(void **state)
@@ -97,24 +81,17 @@ static int open_two(void **state)
     world_open_on(&w, (struct world_ground){.open = open_shared});
     world_publish(&w, workflow_file("order"));
     memset(&told, 0, sizeof told);
-    assert_int_equal(rv_store_memory_open(w.data, w.clock, &aside.store), RV_OK);
-    begin = aside.store->ops->begin;
-    counting = *aside.store->ops;
+    pair_store(&aside, &w);
+    const struct rv_store_ops *ops = pair_wrap(aside.store, &counting);
+    begin = ops->begin;
+    commit = ops->commit;
     counting.begin = begin_counting;
-    commit = aside.store->ops->commit;
     counting.commit = commit_behind;
-    aside.store->ops = &counting;
-    struct rv_scheduler_options options = {.store = aside.store,
-                                           .boot = RV_STR("other"),
-                                           .pid = 2,
-                                           .seed = 7,
-                                           .hash_key = {1, 2},
-                                           .fibers = &rv_fibers,
-                                           .keys = {.learn = learn}};
-    assert_int_equal(rv_scheduler_open(&options, &aside.scheduler), RV_OK);
-    change_servers(&w);
+    pair_start(&aside,
+               (struct rv_scheduler_options){.boot = RV_STR("other"), .keys = {.learn = learn}});
+    pair_swap(&aside);
     world_settle(&w);
-    change_servers(&w);
+    pair_swap(&aside);
     names_asked = 0;
     *state = &w;
     return 0;
@@ -122,15 +99,8 @@ static int open_two(void **state)
 
 static int close_two(void **state)
 {
-    rv_scheduler_close(aside.scheduler);
-    aside.store->ops->close(aside.store);
+    pair_close(&aside);
     return world_teardown(state);
-}
-
-/* One batch of the other server, and no more. */
-static enum rv_err batch_there(struct world *w, struct rv_call **calls, size_t count)
-{
-    return rv_scheduler_run_batch(aside.scheduler, calls, count, w->mono);
 }
 
 static void key_change(struct world *w, enum rv_call_kind kind, const char *id, enum rv_role role)
@@ -183,7 +153,7 @@ static void keys_make(struct world *w)
 {
     key_change(w, RV_CALL_KEY_ADD, "admin001", RV_ROLE_ADMIN);
     key_change(w, RV_CALL_KEY_ADD, "ended001", RV_ROLE_OPERATOR);
-    assert_int_equal(batch_there(w, NULL, 0), RV_OK);
+    assert_int_equal(pair_batch(&aside, NULL, 0), RV_OK);
     assert_int_equal(told.keys, 2);
 }
 
@@ -193,14 +163,14 @@ static void a_revoked_key_has_no_effect_on_another_server(void **state)
     keys_make(w);
     struct rv_call *parked = with_key(poll_of(w, "i1"), "ended001");
     struct rv_call *stays = with_key(poll_of(w, "i2"), "admin001");
-    assert_int_equal(batch_there(w, (struct rv_call *[]){parked, stays}, 2), RV_OK);
+    assert_int_equal(pair_batch(&aside, (struct rv_call *[]){parked, stays}, 2), RV_OK);
     key_change(w, RV_CALL_KEY_REVOKE, "ended001", RV_ROLE_OPERATOR);
     assert_false(world_finished(parked));
     struct rv_call *calls[] = {with_key(submission_of(w), "ended001"),
                                with_key(world_call(w, RV_CALL_AGENTS), "ended001"),
                                with_key(world_call(w, RV_CALL_AGENTS), "admin001")};
     struct rv_call *submission = calls[0], *read = calls[1], *good = calls[2];
-    assert_int_equal(batch_there(w, calls, 3), RV_OK);
+    assert_int_equal(pair_batch(&aside, calls, 3), RV_OK);
     assert_refused(submission);
     assert_refused(read);
     assert_refused(parked);
@@ -219,10 +189,10 @@ static void of_two_admin_keys_one_stays_although_two_servers_revoke(void **state
     key_change(w, RV_CALL_KEY_ADD, "admin002", RV_ROLE_ADMIN);
     there->u.key.row.id = RV_STR("admin002");
     revokes_here = w;
-    assert_int_equal(batch_there(w, &there, 1), RV_OK);
+    assert_int_equal(pair_batch(&aside, &there, 1), RV_OK);
     assert_null(revokes_here);
     assert_false(world_finished(there)); /* its store did not take that */
-    assert_int_equal(batch_there(w, NULL, 0), RV_OK);
+    assert_int_equal(pair_batch(&aside, NULL, 0), RV_OK);
     assert_true(world_finished(there));
     assert_int_equal(there->err, RV_ERR_REFUSED);
     assert_int_equal(told.keys, 1);
@@ -232,10 +202,10 @@ static void the_first_key_shuts_the_door_of_another_server(void **state)
 {
     struct world *w = *state;
     struct rv_call *parked = with_key(poll_of(w, "i1"), NULL);
-    assert_int_equal(batch_there(w, &parked, 1), RV_OK);
+    assert_int_equal(pair_batch(&aside, &parked, 1), RV_OK);
     key_change(w, RV_CALL_KEY_ADD, "admin001", RV_ROLE_ADMIN);
     struct rv_call *call = with_key(submission_of(w), NULL), *submission = call;
-    assert_int_equal(batch_there(w, &call, 1), RV_OK);
+    assert_int_equal(pair_batch(&aside, &call, 1), RV_OK);
     assert_refused(submission);
     assert_refused(parked);
 }
@@ -246,11 +216,11 @@ static void a_key_that_was_lost_has_no_effect(void **state)
     struct world *w = *state;
     key_change(w, RV_CALL_KEY_ADD, "admin001", RV_ROLE_ADMIN);
     key_change(w, RV_CALL_KEY_ADD, "ended001", RV_ROLE_OPERATOR);
-    assert_int_equal(batch_there(w, NULL, 0), RV_OK);
+    assert_int_equal(pair_batch(&aside, NULL, 0), RV_OK);
     assert_int_equal(told.keys, 2);
     rv_store_memory_data_lose(w->data, 1);
     struct rv_call *call = with_key(submission_of(w), "ended001"), *submission = call;
-    assert_int_equal(batch_there(w, &call, 1), RV_OK);
+    assert_int_equal(pair_batch(&aside, &call, 1), RV_OK);
     assert_refused(submission);
     assert_int_equal(told.keys, 1);
 }
@@ -263,14 +233,14 @@ static void keys_without_memory_are_told_again(void **state)
     key_change(w, RV_CALL_KEY_REVOKE, "ended001", RV_ROLE_OPERATOR);
     told.failures = 1;
     struct rv_call *call = with_key(submission_of(w), "ended001"), *submission = call;
-    assert_int_equal(batch_there(w, &call, 1), RV_ERR_MEMORY);
+    assert_int_equal(pair_batch(&aside, &call, 1), RV_ERR_MEMORY);
     assert_true(world_finished(submission));
     assert_int_equal(submission->err, RV_ERR_MEMORY);
     assert_int_equal(told.keys, 2);
-    assert_int_equal(batch_there(w, NULL, 0), RV_OK);
+    assert_int_equal(pair_batch(&aside, NULL, 0), RV_OK);
     assert_int_equal(told.keys, 1);
     size_t lists = told.lists;
-    assert_int_equal(batch_there(w, NULL, 0), RV_OK);
+    assert_int_equal(pair_batch(&aside, NULL, 0), RV_OK);
     assert_int_equal(told.lists, lists); /* what has not changed is not told */
 }
 
@@ -281,7 +251,7 @@ static size_t taken_there(struct world *w)
         .agent = RV_STR("inventory"), .instance = RV_STR("i1"), .boot = RV_STR("b1"), .max = 1};
     call->u.poll.poll = rv_arena_printf(&call->arena, "poll-%llu",
                                         (unsigned long long)call->serial);
-    assert_int_equal(batch_there(w, &call, 1), RV_OK);
+    assert_int_equal(pair_batch(&aside, &call, 1), RV_OK);
     assert_true(world_finished(poll));
     return poll->u.poll.requests_count;
 }
@@ -289,11 +259,11 @@ static size_t taken_there(struct world *w)
 static void a_limit_holds_in_the_next_batch_of_another_server(void **state)
 {
     struct world *w = *state;
-    change_servers(w);
+    pair_swap(&aside);
     (void)world_submit(w, "order", "{}");
     (void)world_submit(w, "order", "{}");
     world_settle(w);
-    change_servers(w);
+    pair_swap(&aside);
     assert_int_equal(taken_there(w), 1);
     struct rv_call_limit pause = {.sets_paused = true, .row.paused = true};
     world_limit(w, pause);
@@ -311,7 +281,7 @@ static const char newer[] =
 static struct rv_task_id submit_there(struct world *w)
 {
     struct rv_call *call = submission_of(w), *submission = call;
-    assert_int_equal(batch_there(w, &call, 1), RV_OK);
+    assert_int_equal(pair_batch(&aside, &call, 1), RV_OK);
     assert_true(world_finished(submission));
     assert_int_equal(submission->u.submit.items[0].err, RV_OK);
     return submission->u.submit.items[0].task;
