@@ -107,14 +107,14 @@ static enum rv_err works_check(struct rv_scheduler *s)
 
 /* Where others write, rows of one task that were loaded one after the other may be of two instants,
  * and look damaged, or as if a call was late. A change is guarded by the task's revision. What
- * changes nothing stands only if the task is still as it was when the first of its rows was
- * loaded. */
+ * changes nothing, and what cannot be written for damage, stands only if the task is still as it
+ * was when the first of its rows was loaded. */
 static enum rv_err works_verify(struct rv_scheduler *s)
 {
     size_t count = 0, room = 0;
     struct rv_task_id *ids = NULL;
     for (struct work *w = s->batch.works; s->enlistment.shared && w != NULL; w = w->next) {
-        if (!w->torn || w->changed || w->dropped || w->task == NULL)
+        if (!w->torn || (w->changed && !w->dropped) || w->task == NULL)
             continue;
         if (!RV_ARRAY_ROOM_ON(s->batch.arena, ids, count, room))
             return RV_ERR_MEMORY;
@@ -130,9 +130,10 @@ static enum rv_err works_verify(struct rv_scheduler *s)
     for (size_t i = 0; i < count; i++) {
         struct work *work = work_find(s, ids[i]);
         rv_assert(work != NULL);
-        bool same = tasks[i] != NULL && tasks[i]->revision == work->revision_before;
-        work->dropped = !same;
-        work->outcome = same ? RV_OK : RV_ERR_CONFLICT;
+        if (tasks[i] != NULL && tasks[i]->revision == work->revision_before)
+            continue;
+        work->dropped = true;
+        work->outcome = RV_ERR_CONFLICT;
     }
     return RV_OK;
 }
