@@ -85,21 +85,39 @@ void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor)
     supervisor->scan_next_at = 0;
 }
 
-static enum rv_err scan_piece(struct rv_supervisor *supervisor, int64_t now,
-                              struct rv_scanned *ret_rows, size_t *ret_count)
+static enum rv_err scan_rows(struct rv_supervisor *supervisor, struct rv_scanned *ret_rows,
+                             size_t *ret_count)
 {
     struct rv_scan scan = {
         .own = true, .after = supervisor->scan_after, .limit = supervisor->scan_rows_max};
-    if (supervisor->scan_after.value == 0)
-        supervisor->scan_until = rv_id_from(rv_time_add(now, 1));
     RV_TRY(supervisor->store->ops->scan_open(supervisor->store, &scan, ret_rows, ret_count));
     rv_assert(*ret_count <= supervisor->scan_rows_max);
     /* Else the walk would not end while each batch begins tasks. */
-    while (*ret_count > 0 && ret_rows[*ret_count - 1].id.value >= supervisor->scan_until.value)
+    while (!supervisor->scan_ahead && *ret_count > 0 &&
+           ret_rows[*ret_count - 1].id.value >= supervisor->scan_until.value)
         --*ret_count;
     if (*ret_count > 0)
         supervisor->scan_after = ret_rows[*ret_count - 1].id;
     return RV_OK;
+}
+
+/* Tasks that begin have ids of the store's clock. Those of tasks from before somebody set it back
+ * are ahead of it, and come last. */
+static enum rv_err scan_piece(struct rv_supervisor *supervisor, int64_t now,
+                              struct rv_scanned *ret_rows, size_t *ret_count)
+{
+    struct rv_task_id ahead = rv_id_from(rv_time_add(now, 1));
+    if (supervisor->scan_after.value == 0) {
+        supervisor->scan_until = ahead;
+        supervisor->scan_ahead = false;
+    }
+    RV_TRY(scan_rows(supervisor, ret_rows, ret_count));
+    if (*ret_count > 0 || supervisor->scan_ahead)
+        return RV_OK;
+    supervisor->scan_ahead = true;
+    if (supervisor->scan_after.value < ahead.value)
+        supervisor->scan_after = (struct rv_task_id){ahead.value - 1};
+    return scan_rows(supervisor, ret_rows, ret_count);
 }
 
 bool rv_supervisor_scan_begin(struct rv_supervisor *supervisor, int64_t now)
@@ -114,9 +132,10 @@ enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, int64_t now,
     *ret_count = 0;
     if (!rv_supervisor_scan_begin(supervisor, now))
         return RV_OK;
+    bool begun = supervisor->scan_after.value != 0;
     enum rv_err err = scan_piece(supervisor, now, ret_rows, ret_count);
     if (err == RV_OK && *ret_count == 0) {
-        bool again = supervisor->scan_after.value != 0 && !supervisor->scan_first;
+        bool again = begun && !supervisor->scan_first;
         supervisor->scan_after = (struct rv_task_id){0};
         supervisor->scan_first = false;
         supervisor->rounds++;

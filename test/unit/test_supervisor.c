@@ -20,6 +20,7 @@ struct election {
     int claims;
     enum rv_err fails_with;
     struct rv_supervisor supervisor;
+    int64_t ahead; /* id of a task; 0: none */
 };
 
 static enum rv_err claim(struct rv_store *store, struct rv_str role, int64_t lease_ms,
@@ -44,15 +45,17 @@ static enum rv_err claim(struct rv_store *store, struct rv_str role, int64_t lea
     return RV_OK;
 }
 
-/* Tasks 1 to OPEN_TASKS are open, and this instance's. */
+/* Tasks 1 to OPEN_TASKS are open, and this instance's, and perhaps one whose id is ahead. */
 static enum rv_err scan_open(struct rv_store *store, const struct rv_scan *scan,
                              struct rv_scanned *ret_rows, size_t *ret_count)
 {
-    (void)store;
     assert_true(scan->own);
     *ret_count = 0;
     for (int64_t id = scan->after.value + 1; id <= OPEN_TASKS && *ret_count < scan->limit; id++)
         ret_rows[(*ret_count)++] = (struct rv_scanned){.id = {id}};
+    int64_t ahead = ((struct election *)store)->ahead;
+    if (ahead > scan->after.value && *ret_count < scan->limit)
+        ret_rows[(*ret_count)++] = (struct rv_scanned){.id = {ahead}};
     return RV_OK;
 }
 
@@ -288,6 +291,26 @@ static void a_walk_ends_before_what_was_made_since_it_began(void **state)
     assert_int_equal(e->supervisor.rounds, 1);
 }
 
+/* It was made before somebody set the store's clock back. */
+static void a_walk_meets_tasks_whose_ids_are_ahead_of_the_clock(void **state)
+{
+    struct election *e = *state;
+    e->ahead = rv_id_from(NOW + 1000).value;
+    e->supervisor.scan_rows_max = 2;
+    for (int64_t round = 0; round < 3; round++) {
+        struct rv_scanned rows[2];
+        size_t count;
+        bool met = false;
+        for (int piece = 0; piece < OPEN_TASKS + 2 && !met; piece++) {
+            int64_t now = NOW + 10 * round;
+            e->supervisor.scan_next_at = 0;
+            assert_int_equal(rv_supervisor_scan(&e->supervisor, now, rows, &count), RV_OK);
+            met = count > 0 && rows[count - 1].id.value == e->ahead;
+        }
+        assert_true(met);
+    }
+}
+
 static void a_piece_is_due_once_an_interval(void **state)
 {
     struct election *e = *state;
@@ -315,6 +338,7 @@ int main(void)
         ELECTION(instants_that_do_not_count_are_swept_out),
         ELECTION(a_walk_of_which_a_piece_is_refused_goes_on_from_there),
         ELECTION(a_walk_ends_before_what_was_made_since_it_began),
+        ELECTION(a_walk_meets_tasks_whose_ids_are_ahead_of_the_clock),
         ELECTION(a_piece_is_due_once_an_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
