@@ -206,8 +206,8 @@ static bool all_know_limit(const struct rv_agent_shares *shares, const struct di
     return true;
 }
 
-/* So much for each, by what they ask for; the rest goes evenly to those that ask for more, or to all
- * if nobody does. Where it cannot be divided it goes round. */
+/* So much for each, by what they ask for; the rest goes evenly to those that ask for more, or to
+ * all if nobody does. Where it cannot be divided it goes round. */
 static void targets_set(struct divided *all, size_t count, uint64_t whole, uint64_t turn,
                         uint64_t (*asks)(const struct divided *one))
 {
