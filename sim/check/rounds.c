@@ -65,9 +65,33 @@ static void check_held(struct server *s, const struct rv_wants *wants)
             rounds->held[rounds->held_count++] = wants->tasks[i].id;
 }
 
+/* Rows of a walk are in the order of their ids. */
+static bool was_met(const struct rv_scan *scan, struct rv_task_id id)
+{
+    size_t low = 0, high = scan->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (scan->rows[middle].id.value < id.value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < scan->count && scan->rows[low].id.value == id.value;
+}
+
+/* What the walk has met, and the batch loads once it knows that. */
+static void note_met(struct rounds *rounds, const struct rv_wants *wants)
+{
+    if (rounds->sent[ROUND_load] == 0)
+        rounds->scan = wants->scan;
+    for (size_t i = 0; i < wants->count && rounds->scan != NULL; i++)
+        rounds->met += rounds->sent[ROUND_load] > 0 && was_met(rounds->scan, wants->ids[i]);
+}
+
 void round_loaded(struct server *s, const struct rv_wants *wants)
 {
     check_held(s, wants);
+    note_met(&s->rounds, wants);
     for (size_t i = 0; i < wants->keys_count; i++)
         s->rounds.repeats = s->rounds.repeats || wants->key_rows[i].task.value != 0;
     bool later = s->rounds.sent[ROUND_load] > 0;
@@ -107,7 +131,7 @@ static enum rounds_reason reason_of(const struct world *w, const struct rounds *
     if (rounds->sent[ROUND_begin] > 1 || rounds->sent[ROUND_commit] > 1 ||
         rounds->sent[ROUND_committed] > 0)
         return ROUNDS_REFUSED;
-    if (rounds->sent[ROUND_scan_open] > 0)
+    if (rounds->met > 0)
         return ROUNDS_SCAN;
     if (rounds->sent[ROUND_list_records] > 0)
         return ROUNDS_RECORDS;

@@ -21,7 +21,7 @@ enum round_of {
 /* Why a batch takes more, in ROUNDS_REASON(name, text); the first one that holds counts. */
 #define ROUNDS_REASONS(ROUNDS_REASON)                                                              \
     ROUNDS_REASON(REFUSED, "a transaction that was refused, or whose outcome was unknown")         \
-    ROUNDS_REASON(SCAN, "the repair scan")                                                         \
+    ROUNDS_REASON(SCAN, "tasks that the repair scan has met")                                      \
     ROUNDS_REASON(RECORDS, "records of keys, limits and selections")                               \
     ROUNDS_REASON(DELIVERIES, "messages to webhooks")                                              \
     ROUNDS_REASON(QUERY, "queries")                                                                \
@@ -48,6 +48,8 @@ struct rounds {
     uint32_t newest;                     /* that asked for the newest entry of a history alone */
     uint32_t keys;                       /* ... after the begin for nothing but keys */
     uint32_t decides;                    /* ... for the task of a long decision */
+    const struct rv_scan *scan;          /* the piece of the walk that it has read; or NULL */
+    uint32_t met;                        /* tasks of that piece that it has loaded after it */
     bool bulk;                           /* it commits a command of a bulk */
     bool repeats;                        /* one of the keys has a task */
     struct rv_task_id held[ROUNDS_HELD]; /* that another transaction had claimed */
@@ -65,6 +67,7 @@ struct rounds_sum {
 
 struct coverage;
 struct rv_batch;
+struct rv_scan;
 struct rv_wants;
 struct server;
 struct world;

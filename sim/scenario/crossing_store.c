@@ -127,12 +127,6 @@ static enum rv_err op_find_workflow(struct rv_store *store, struct rv_arena *are
     ACROSS(store, BOUNDARY_FIND_WORKFLOW, find_workflow, arena, space, name, version, ret_row);
 }
 
-static enum rv_err op_scan_open(struct rv_store *store, const struct rv_scan *scan,
-                                struct rv_scanned *ret_rows, size_t *ret_count)
-{
-    ACROSS(store, BOUNDARY_SCAN_OPEN, scan_open, scan, ret_rows, ret_count);
-}
-
 static enum rv_err op_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,
                                  int64_t *ret_epoch, int64_t *ret_until)
 {

@@ -93,12 +93,6 @@ enum rv_err tap_op_find_workflow(struct rv_store *store, struct rv_arena *arena,
     READ(store, find_workflow, arena, space, name, version, ret_row);
 }
 
-enum rv_err tap_op_scan_open(struct rv_store *store, const struct rv_scan *scan,
-                             struct rv_scanned *ret_rows, size_t *ret_count)
-{
-    READ(store, scan_open, scan, ret_rows, ret_count);
-}
-
 enum rv_err tap_op_list_tasks(struct rv_store *store, struct rv_arena *arena,
                               enum rv_columns columns, const struct rv_task_filter *filter,
                               size_t limit, struct rv_task *ret_tasks, size_t *ret_count,

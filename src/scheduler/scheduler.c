@@ -44,6 +44,7 @@
 #include "scheduler/duties/overdue.h"
 #include "scheduler/duties/place.h"
 #include "scheduler/duties/retention.h"
+#include "scheduler/duties/scan.h"
 #include "scheduler/duties/shares.h"
 #include "scheduler/duties/steal.h"
 #include "scheduler/duties/takeover.h"
@@ -519,6 +520,7 @@ static void batch_begin(struct rv_scheduler *s, struct rv_call **calls, size_t c
     s->batch.must_commit = s->batch.wrote = s->batch.lost = s->batch.swept = false;
     s->batch.forgot = s->batch.renew = s->batch.renewed = false;
     s->batch.looks_for_orphans = false;
+    s->batch.loaded = s->batch.scans = s->batch.scan_last = false;
     s->batch.deposes = false;
     s->batch.orphaned_at = 0;
     s->batch.held.value = 0;
@@ -670,11 +672,12 @@ static enum rv_err batch_open(struct rv_scheduler *s)
     RV_TRY(steal_name(s, &wants));
     takeover_name(s, &wants);
     overdue_name(s, &wants);
+    scan_name(s, &wants);
     shares_name(s, &wants);
     enum rv_err err = commit_first_begin(s, &wants);
     if (err == RV_ERR_WENT_BACK)
         err = commit_first_begin(s, &wants);
-    bool loaded = err == RV_OK;
+    bool loaded = s->batch.loaded = err == RV_OK;
     if (err == RV_ERR_MEMORY) /* the parts of the batch load less at a time */
         err = commit_first_begin(s, NULL);
     if (s->history_lost)

@@ -7,6 +7,8 @@
 #include "base/assert.h"
 #include "store/store.h"
 
+#include <string.h>
+
 /* The ids of the open steps of the tasks. */
 static enum rv_err steps_name(const struct rv_wants *load, size_t from, size_t to,
                               struct rv_step_id **ret_ids, size_t *ret_count)
@@ -102,6 +104,28 @@ static enum rv_err names_load(struct rv_store *store, struct rv_wants *load)
     return RV_OK;
 }
 
+static enum rv_err list_load(struct rv_store *store, struct rv_arena *arena,
+                             struct rv_record_list *list)
+{
+    size_t room = 0, read = 0;
+    do {
+        struct rv_str after = list->count > 0 ? list->rows[list->count - 1].key : RV_STR_NONE;
+        if (room < list->count + RV_PAGE_ROWS_MAX) {
+            room = 2 * room + RV_PAGE_ROWS_MAX;
+            struct rv_record *rows = RV_ROOM(arena, struct rv_record, room);
+            if (rows == NULL)
+                return arena->refused;
+            if (list->count > 0)
+                memcpy(rows, list->rows, list->count * sizeof *rows);
+            list->rows = rows;
+        }
+        RV_TRY(store->ops->list_records(store, arena, list->kind, RV_STR_NONE, after,
+                                        RV_PAGE_ROWS_MAX, list->rows + list->count, &read));
+        list->count += read;
+    } while (read == RV_PAGE_ROWS_MAX);
+    return RV_OK;
+}
+
 enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *load, size_t count)
 {
     size_t before = load->arena->bytes_taken, bytes = 0;
@@ -116,11 +140,29 @@ enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *l
         bytes = load->arena->bytes_taken - before;
     }
     load->cut = load->tasks_count < count;
-    return load->names_count > 0 ? names_load(store, load) : RV_OK;
+    if (load->names_count > 0)
+        RV_TRY(names_load(store, load));
+    for (size_t i = 0; i < load->records_count; i++)
+        RV_TRY(list_load(store, load->arena, &load->records[i]));
+    return RV_OK;
+}
+
+void rv_store_load_met(struct rv_wants *load, size_t *count)
+{
+    const struct rv_scan *scan = load->scan;
+    rv_assert(scan->count <= scan->rows_max);
+    for (size_t i = 0; scan->whole && i < scan->count; i++)
+        load->tasks[(*count)++] = (struct rv_loaded){.id = scan->rows[i].id, .how = RV_LOADED_MET};
 }
 
 enum rv_err rv_store_load_name(struct rv_wants *load, size_t beside)
 {
+    if (load->scan != NULL && load->scan->whole)
+        beside += load->scan->rows_max;
+    for (size_t i = 0; i < load->records_count; i++) {
+        load->records[i].rows = NULL;
+        load->records[i].count = 0;
+    }
     load->tasks_count = 0;
     load->deposed_at = load->orphaned_at = 0;
     load->servers = NULL;

@@ -12,11 +12,15 @@ struct rv_key_row;
 struct rv_wants;
 struct rv_store;
 
-/* Names what was asked for in load->tasks, with room for so many beside. */
+/* Names what was asked for in load->tasks, with room for so many beside, and for those that the
+ * walk meets. */
 RV_CHECK enum rv_err rv_store_load_name(struct rv_wants *load, size_t beside);
+/* A piece of the walk has been read: its tasks follow the first *count of load->tasks, if they are
+ * loaded as well. */
+void rv_store_load_met(struct rv_wants *load, size_t *count);
 /* The first `count` of load->tasks, as they are named, with all that the load asks for but the
- * keys, by load_tasks, load_steps, list_history and find_workflow. For a store of which nobody sees
- * another state between two such calls. */
+ * keys and the walk, by load_tasks, load_steps, list_history, find_workflow and list_records. For a
+ * store of which nobody sees another state between two such calls. */
 RV_CHECK enum rv_err rv_store_load_tasks_whole(struct rv_store *store, struct rv_wants *load,
                                                size_t count);
 /* A load of keys alone; `task` 0 where one is free. */

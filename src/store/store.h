@@ -219,6 +219,30 @@ struct rv_task_filter {
     struct rv_str tag_value;
 };
 
+/* Little of an open task: enough to see whether what is known of it is as old as its row. */
+struct rv_scanned {
+    struct rv_task_id id;
+    int64_t revision;
+    enum rv_task_state state; /* of an unreadable task perhaps 0 */
+};
+
+/* A piece of the walk over the open tasks that this instance owns (locked_by; in an embedded store
+ * these are all), by ascending id, for the start and the repair scan. */
+struct rv_scan {
+    struct rv_task_id after;
+    size_t rows_max;
+    bool whole; /* the tasks are loaded as well, from the first one on, as far as bytes_max goes */
+    struct rv_scanned *rows; /* has room for rows_max */
+    size_t count;            /* set by the store; less than rows_max: there are no more */
+};
+
+/* All records of one kind, by ascending key (order of the bytes). */
+struct rv_record_list {
+    struct rv_str kind;
+    struct rv_record *rows; /* set by the store, on the arena of the load; NULL: not read */
+    size_t count;
+};
+
 /* The role whose epoch guards changes. */
 #define RV_ROLE_SUPERVISOR "supervisor"
 
@@ -230,7 +254,8 @@ enum rv_loaded_how {
     RV_LOADED_SKIPPED, /* asked for as a claim, but another transaction has it: it is not loaded */
     RV_LOADED_STOLEN,  /* a step of it waits for an agent; claimed */
     RV_LOADED_ORPHAN,  /* it has no live owner; claimed */
-    RV_LOADED_OVERDUE  /* a look has found it; claimed */
+    RV_LOADED_OVERDUE, /* a look has found it; claimed */
+    RV_LOADED_MET      /* the walk has met it */
 };
 
 /* A task and its open steps, as one instant has them. */
@@ -320,6 +345,9 @@ struct rv_wants {
                            lease and margin are over, and so many open tasks are given whose owner
                            is deposed, or was never there */
     struct rv_look *look; /* NULL: none. An embedded store does not look */
+    struct rv_scan *scan; /* NULL: none */
+    struct rv_record_list *records;
+    size_t records_count;
     bool servers_wanted;
     /* Set by the store. */
     struct rv_server *servers; /* by ascending number; NULL: not asked for */
@@ -399,25 +427,6 @@ typedef enum rv_err rv_store_find_workflow_fn(struct rv_store *store, struct rv_
                                               struct rv_str space, struct rv_str name,
                                               struct rv_str version,
                                               const struct rv_workflow_row **ret_row);
-
-/* Which open tasks a scan names. */
-struct rv_scan {
-    bool own; /* those that this instance owns (locked_by); in an embedded store these are all */
-    struct rv_task_id after;
-    size_t limit;
-};
-
-/* Little of an open task: enough to see whether what is known of it is as old as its row. */
-struct rv_scanned {
-    struct rv_task_id id;
-    int64_t revision;
-    enum rv_task_state state; /* of an unreadable task perhaps 0 */
-};
-
-/* Open tasks by ascending id, for the start and the repair scan: `ret_rows` has room for the scan's
- * limit. None: there are no more. */
-typedef enum rv_err rv_store_scan_open_fn(struct rv_store *store, const struct rv_scan *scan,
-                                          struct rv_scanned *ret_rows, size_t *ret_count);
 
 /* The lease on a role ("supervisor"): taken when free, expired or held by a dead instance, with the
  * next epoch; renewed when held by this instance. *ret_epoch 0: another holds it. *ret_until: its

@@ -73,87 +73,73 @@ void rv_supervisor_unclaim(struct rv_supervisor *supervisor)
 void rv_supervisor_walk(struct rv_supervisor *supervisor)
 {
     supervisor->scan_first = true;
-    supervisor->scan_after = (struct rv_task_id){0};
+    supervisor->scan_after = supervisor->piece_after = (struct rv_task_id){0};
+    supervisor->scan_ahead = supervisor->piece_ahead = false;
     supervisor->scan_next_at = 0;
 }
 
 void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor)
 {
     if (!supervisor->scan_first)
-        return; /* it is over: there was nothing in that piece */
+        return;
     supervisor->scan_after = supervisor->piece_after;
+    supervisor->scan_ahead = supervisor->piece_ahead;
     supervisor->scan_next_at = 0;
-}
-
-static enum rv_err scan_rows(struct rv_supervisor *supervisor, struct rv_scanned *ret_rows,
-                             size_t *ret_count)
-{
-    struct rv_scan scan = {
-        .own = true, .after = supervisor->scan_after, .limit = supervisor->scan_rows_max};
-    RV_TRY(supervisor->store->ops->scan_open(supervisor->store, &scan, ret_rows, ret_count));
-    rv_assert(*ret_count <= supervisor->scan_rows_max);
-    /* Else the walk would not end while each batch begins tasks. */
-    while (!supervisor->scan_ahead && *ret_count > 0 &&
-           ret_rows[*ret_count - 1].id.value >= supervisor->scan_until.value)
-        --*ret_count;
-    if (*ret_count > 0)
-        supervisor->scan_after = ret_rows[*ret_count - 1].id;
-    return RV_OK;
 }
 
 /* Tasks that begin have ids of the store's clock. Those of tasks from before somebody set it back
  * are ahead of it, and come last. */
-static enum rv_err scan_piece(struct rv_supervisor *supervisor, int64_t now,
-                              struct rv_scanned *ret_rows, size_t *ret_count)
+bool rv_supervisor_scan_name(struct rv_supervisor *supervisor, int64_t now,
+                             struct rv_scan *ret_scan)
 {
-    struct rv_task_id ahead = rv_id_from(rv_time_add(now, 1));
-    if (supervisor->scan_after.value == 0) {
-        supervisor->scan_until = ahead;
-        supervisor->scan_ahead = false;
-    }
-    RV_TRY(scan_rows(supervisor, ret_rows, ret_count));
-    if (*ret_count > 0 || supervisor->scan_ahead)
-        return RV_OK;
-    supervisor->scan_ahead = true;
-    if (supervisor->scan_after.value < ahead.value)
-        supervisor->scan_after = (struct rv_task_id){ahead.value - 1};
-    return scan_rows(supervisor, ret_rows, ret_count);
-}
-
-bool rv_supervisor_scan_begin(struct rv_supervisor *supervisor, int64_t now)
-{
+    int64_t clock = rv_id_from(rv_time_add(now, 1)).value - 1;
     supervisor->piece_after = supervisor->scan_after;
+    supervisor->piece_ahead = supervisor->scan_ahead;
+    if (supervisor->scan_ahead && supervisor->scan_after.value < clock)
+        supervisor->scan_after.value = clock;
+    *ret_scan = (struct rv_scan){.after = supervisor->scan_after,
+                                 .rows_max = supervisor->scan_rows_max};
     return now >= supervisor->scan_next_at;
 }
 
-enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, int64_t now,
-                               struct rv_scanned *ret_rows, size_t *ret_count)
+bool rv_supervisor_scan_take(struct rv_supervisor *supervisor, int64_t now, struct rv_scan *scan,
+                             bool *ret_last)
 {
-    *ret_count = 0;
-    if (!rv_supervisor_scan_begin(supervisor, now))
-        return RV_OK;
-    bool begun = supervisor->scan_after.value != 0;
-    enum rv_err err = scan_piece(supervisor, now, ret_rows, ret_count);
-    if (err == RV_OK && *ret_count == 0) {
-        bool again = begun && !supervisor->scan_first;
-        supervisor->scan_after = (struct rv_task_id){0};
-        supervisor->scan_first = false;
-        supervisor->rounds++;
-        if (again) /* from the first open task on */
-            err = scan_piece(supervisor, now, ret_rows, ret_count);
+    bool full = scan->count == scan->rows_max;
+    rv_assert(scan->count <= scan->rows_max);
+    *ret_last = false;
+    if (scan->after.value != supervisor->scan_after.value)
+        return false;
+    *ret_last = !full;
+    if (supervisor->scan_after.value == 0)
+        supervisor->scan_until = rv_id_from(rv_time_add(now, 1));
+    /* Else the walk would not end while each batch begins tasks. */
+    int64_t until = supervisor->scan_ahead ? INT64_MAX : supervisor->scan_until.value;
+    while (full && scan->count > 0 && scan->rows[scan->count - 1].id.value >= until) {
+        scan->count--;
+        supervisor->scan_ahead = true;
     }
-    if (err != RV_OK)
-        return err;
+    if (scan->count > 0)
+        supervisor->scan_after = scan->rows[scan->count - 1].id;
     /* The walk after a start goes on without a pause. */
     supervisor->scan_next_at = supervisor->scan_first
                                    ? now
                                    : rv_time_add(now, supervisor->scan_interval_ms);
-    return RV_OK;
+    return true;
+}
+
+void rv_supervisor_scan_over(struct rv_supervisor *supervisor, int64_t now)
+{
+    supervisor->scan_after = (struct rv_task_id){0};
+    supervisor->scan_first = supervisor->scan_ahead = false;
+    supervisor->scan_next_at = rv_time_add(now, supervisor->scan_interval_ms);
+    supervisor->rounds++;
 }
 
 void rv_supervisor_scan_on(struct rv_supervisor *supervisor, int64_t now, struct rv_task_id after)
 {
     supervisor->scan_after = after;
+    supervisor->scan_ahead = supervisor->piece_ahead;
     supervisor->scan_next_at = now;
 }
 

@@ -30,7 +30,8 @@ struct rv_supervisor {
     struct rv_task_id scan_after;
     struct rv_task_id piece_after; /* where the newest piece of the walk began */
     struct rv_task_id scan_until;  /* a walk ends before what was made since it began, */
-    bool scan_ahead;               /* ... but for ids ahead of the clock: it is at those */
+    bool scan_ahead;               /* ... but for ids ahead of the clock: it is at those, */
+    bool piece_ahead;              /* ... or was as that piece began */
     int64_t scan_next_at;
     size_t scan_rows_max; /* of a piece of the walk: RV_SCAN_ROWS_MAX, or less */
     uint64_t rounds;      /* walks over the open rows that came to their end */
@@ -60,14 +61,17 @@ void rv_supervisor_walk(struct rv_supervisor *supervisor);
 /* What the newest piece of that walk gave was not written: the walk goes on from where it began. (A
  * walk that began anew with each refusal would not end on a store that refuses now and then.) */
 void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor);
-/* Whether the next piece of the repair scan is due; asked in each batch, since a piece that gives
- * nothing is the newest one, too. */
-bool rv_supervisor_scan_begin(struct rv_supervisor *supervisor, int64_t now);
-/* The next piece of the repair scan if it is due: open tasks that this instance owns, for the
- * scheduler to compare with its caches. `ret_rows` has room for RV_SCAN_ROWS_MAX. *ret_count 0:
- * nothing due. */
-RV_CHECK enum rv_err rv_supervisor_scan(struct rv_supervisor *supervisor, int64_t now,
-                                        struct rv_scanned *ret_rows, size_t *ret_count);
+/* Whether the next piece of the repair scan is due, and which it is; asked before each batch, since
+ * one without a piece has the newest one, too. The piece still needs its room. */
+bool rv_supervisor_scan_name(struct rv_supervisor *supervisor, int64_t now,
+                             struct rv_scan *ret_scan);
+/* In the batch: the piece was read, and the walk moves on. What was made since it began is left out
+ * of it. *ret_last: it is the last piece. False: the walk has begun anew since it was named, and
+ * the piece is none of it. */
+bool rv_supervisor_scan_take(struct rv_supervisor *supervisor, int64_t now, struct rv_scan *scan,
+                             bool *ret_last);
+/* What the last piece of the walk has given is written. */
+void rv_supervisor_scan_over(struct rv_supervisor *supervisor, int64_t now);
 /* Of the newest piece of the walk only what came up to this task was looked at: the walk goes on
  * from there, at once. */
 void rv_supervisor_scan_on(struct rv_supervisor *supervisor, int64_t now, struct rv_task_id after);

@@ -500,3 +500,12 @@ int suite_run(const char *name, const struct suite_case *cases, size_t cases_cou
     }
     return _cmocka_run_group_tests(name, tests, count, NULL, NULL);
 }
+
+size_t subject_scan(struct subject *s, struct rv_scan *scan)
+{
+    struct rv_wants load = {.arena = &s->arena, .scan = scan};
+    int64_t now;
+    assert_int_equal(s->ops->begin(s->store, &load, &now), RV_OK);
+    s->ops->rollback(s->store);
+    return scan->count;
+}

@@ -114,5 +114,7 @@ int suite_run(const char *name, const struct suite_case *cases, size_t cases_cou
 
 /* REEVE_SEED repeats a run. */
 uint64_t seed_of_run(void);
+/* Reads the piece of the walk in a transaction of its own; gives the number of its rows. */
+size_t subject_scan(struct subject *s, struct rv_scan *scan);
 
 #endif

@@ -593,12 +593,11 @@ static void open_tasks_are_scanned_in_order(void **state)
     /* The second time some of them have moved: opened again, or closed. */
     for (int round = 0; round < 2; round++) {
         int64_t wanted = TASK_BASE;
-        struct rv_scan scan = {.limit = 9};
-        size_t open = 0;
-        size_t count = 0;
+        struct rv_scanned rows[9];
+        struct rv_scan scan = {.rows_max = 9, .rows = rows};
+        size_t open = 0, count;
         do {
-            struct rv_scanned rows[9];
-            assert_int_equal(s->ops->scan_open(s->store, &scan, rows, &count), RV_OK);
+            count = subject_scan(s, &scan);
             for (size_t i = 0; i < count; i++) {
                 while (!rv_task_state_open(load(s, wanted)->state))
                     wanted++;
@@ -608,7 +607,7 @@ static void open_tasks_are_scanned_in_order(void **state)
                 scan.after = rows[i].id;
             }
             open += count;
-        } while (count > 0);
+        } while (count == 9);
         assert_int_equal(open, 40);
         struct rv_change swap[2] = {move_of(s, TASK_BASE, 2, RV_TASK_PROCESSED),
                                     move_of(s, TASK_BASE + 4, 2, RV_TASK_COMPENSATING)};
@@ -616,6 +615,40 @@ static void open_tasks_are_scanned_in_order(void **state)
     }
     subject_restart(s);
     assert_int_equal(s->enlistment.open_tasks, 40);
+}
+
+/* What the walk meets is loaded as well, after what was asked for, and as far as there is room. */
+static void what_the_walk_meets_is_loaded_with_it(void **state)
+{
+    enum { ALL = 3 * RV_LOAD_PIECE };
+    struct subject *s = *state;
+    struct rv_change changes[ALL];
+    struct rv_scanned rows[ALL];
+    struct rv_task_id asked = {TASK_BASE + 1};
+    for (int i = 0; i < ALL; i++)
+        changes[i] = move_of(s, TASK_BASE + i, 1, i == 0 ? RV_TASK_PROCESSED : RV_TASK_PROCESSING);
+    subject_commit_all(s, changes, ALL);
+    for (int cut = 0; cut <= 1; cut++) {
+        struct rv_scan scan = {.rows_max = ALL, .whole = true, .rows = rows};
+        struct rv_wants load = {.arena = &s->arena,
+                                .ids = &asked,
+                                .count = 1,
+                                .bytes_max = cut ? 1 : SIZE_MAX,
+                                .scan = &scan};
+        int64_t now;
+        assert_int_equal(s->ops->begin(s->store, &load, &now), RV_OK);
+        s->ops->rollback(s->store);
+        assert_int_equal(scan.count, ALL - 1);
+        assert_int_equal(load.cut, cut);
+        assert_int_equal(load.tasks_count, cut ? RV_LOAD_PIECE : ALL);
+        assert_int_equal(load.tasks[0].how, RV_LOADED_ASKED);
+        for (size_t i = 1; i < load.tasks_count; i++) {
+            assert_int_equal(load.tasks[i].how, RV_LOADED_MET);
+            assert_int_equal(load.tasks[i].id.value, rows[i - 1].id.value);
+            assert_int_equal(load.tasks[i].task->revision, rows[i - 1].revision);
+            assert_int_equal(load.tasks[i].steps_count, load.tasks[i].task->open_count);
+        }
+    }
 }
 
 /* The keys of a kind under a prefix and after a key, each with its value. */
@@ -678,6 +711,32 @@ static void records_are_put_removed_and_listed(void **state)
     assert_string_equal(records_of(s, "a", NULL, NULL, 10), "k=8 k/1=4 k/10=6 k/2=2 l=9 ");
 }
 
+static void all_records_of_a_kind_are_read_with_a_load(void **state)
+{
+    enum { ROWS = 2 * RV_PAGE_ROWS_MAX };
+    struct subject *s = *state;
+    struct rv_record_change changes[ROWS + 1];
+    for (int i = 0; i <= ROWS; i++)
+        changes[i] = (struct rv_record_change){.row = {.at = 7,
+                                                       .kind = i < ROWS ? RV_STR("a") : RV_STR("b"),
+                                                       .key = rv_arena_printf(&s->arena, "%03d", i),
+                                                       .value = RV_STR("1")}};
+    subject_record(s, changes, ROWS + 1);
+    struct rv_record_list lists[] = {
+        {.kind = RV_STR("b")}, {.kind = RV_STR("a")}, {.kind = RV_STR("c")}};
+    struct rv_wants load = {.arena = &s->arena, .records = lists, .records_count = 3};
+    for (int again = 0; again <= 1; again++) { /* over what was read before */
+        int64_t now;
+        assert_int_equal(s->ops->begin(s->store, &load, &now), RV_OK);
+        s->ops->rollback(s->store);
+        assert_int_equal(lists[0].count, 1);
+        assert_int_equal(lists[1].count, ROWS);
+        assert_int_equal(lists[2].count, 0);
+        for (int i = 0; i < ROWS; i++)
+            assert_true(rv_str_eq(lists[1].rows[i].key, changes[i].row.key));
+    }
+}
+
 /* A supervisor that is none any more changes no record either; the others of its batch stand. */
 static void records_have_the_guard_of_the_supervisor(void **state)
 {
@@ -715,7 +774,9 @@ int main(void)
         SUITE_CASE(filters_find_what_fits),
         SUITE_CASE(a_task_is_found_by_the_agent_where_it_stands),
         SUITE_CASE(open_tasks_are_scanned_in_order),
+        SUITE_CASE(what_the_walk_meets_is_loaded_with_it),
         SUITE_CASE(records_are_put_removed_and_listed),
+        SUITE_CASE(all_records_of_a_kind_are_read_with_a_load),
         SUITE_CASE(records_have_the_guard_of_the_supervisor),
     };
     return suite_run("store_lists", cases, sizeof cases / sizeof cases[0]);

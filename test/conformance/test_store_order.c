@@ -65,11 +65,11 @@ static void commit_one(struct subject *s, const struct rv_task *task, const stru
 /* The line as a server finds it that has just started. */
 static size_t line_walk(struct subject *s, struct place *places)
 {
-    struct rv_scan scan = {.limit = PAGE};
-    size_t all = 0, count = 0;
+    struct rv_scanned rows[PAGE];
+    struct rv_scan scan = {.rows_max = PAGE, .rows = rows};
+    size_t all = 0, count;
     do {
-        struct rv_scanned rows[PAGE];
-        assert_int_equal(s->ops->scan_open(s->store, &scan, rows, &count), RV_OK);
+        count = subject_scan(s, &scan);
         for (size_t i = 0; i < count; i++) {
             const struct rv_task *task = load(s, rows[i].id.value);
             assert_int_equal(task->revision, rows[i].revision);
@@ -79,7 +79,7 @@ static size_t line_walk(struct subject *s, struct place *places)
                 places[all++] = place_of(task, step);
             scan.after = task->id;
         }
-    } while (count > 0);
+    } while (count == PAGE);
     qsort(places, all, sizeof *places, by_key);
     return all;
 }

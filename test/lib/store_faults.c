@@ -249,12 +249,6 @@ static enum rv_err faults_find_workflow(struct rv_store *store, struct rv_arena 
     PASS(store, find_workflow, arena, space, name, version, ret_row);
 }
 
-static enum rv_err faults_scan_open(struct rv_store *store, const struct rv_scan *scan,
-                                    struct rv_scanned *ret_rows, size_t *ret_count)
-{
-    PASS(store, scan_open, scan, ret_rows, ret_count);
-}
-
 static enum rv_err faults_claim_role(struct rv_store *store, struct rv_str role, int64_t lease_ms,
                                      int64_t *ret_epoch, int64_t *ret_until)
 {

@@ -293,23 +293,23 @@ static enum rv_err ask_names(struct subject *s, struct asked *asked)
 
 static enum rv_err ask_open(struct subject *s, struct asked *asked)
 {
-    struct rv_scan scan = {.limit = 10};
     struct rv_scanned rows[10];
-    struct rv_task_id ids[10];
-    const struct rv_task *tasks[10];
-    size_t count;
+    struct rv_scan scan = {.rows_max = 10, .whole = true, .rows = rows};
+    struct rv_record_list list = {.kind = RV_STR("limit")};
+    struct rv_wants load = {.arena = &asked->arena,
+                            .bytes_max = SIZE_MAX,
+                            .scan = &scan,
+                            .records = &list,
+                            .records_count = 1};
     int64_t now, epoch, until;
     asked_begin(asked);
-    enum rv_err err = s->ops->begin(s->store, NULL, &now);
+    enum rv_err err = s->ops->begin(s->store, &load, &now);
     if (err != RV_OK)
         return err;
-    err = s->ops->scan_open(s->store, &scan, rows, &count);
-    for (size_t i = 0; err == RV_OK && i < count; i++)
-        ids[i] = rows[i].id;
-    if (err == RV_OK)
-        err = s->ops->load_tasks(s->store, &asked->arena, RV_COLUMNS_ALL, ids, count, tasks);
-    for (size_t i = 0; err == RV_OK && i < count; i++)
-        OUTSIDE(row_dump(&asked->dump, &rv_row_task, tasks[i]));
+    for (size_t i = 0; err == RV_OK && i < load.tasks_count; i++)
+        OUTSIDE(row_dump(&asked->dump, &rv_row_task, load.tasks[i].task));
+    for (size_t i = 0; err == RV_OK && i < list.count; i++)
+        OUTSIDE(row_dump(&asked->dump, &rv_row_record, &list.rows[i]));
     if (err == RV_OK)
         err = s->ops->claim_role(s->store, RV_STR(RV_ROLE_SUPERVISOR), 5000, &epoch, &until);
     s->ops->rollback(s->store);

@@ -45,21 +45,7 @@ static enum rv_err claim(struct rv_store *store, struct rv_str role, int64_t lea
     return RV_OK;
 }
 
-/* Tasks 1 to OPEN_TASKS are open, and this instance's, and perhaps one whose id is ahead. */
-static enum rv_err scan_open(struct rv_store *store, const struct rv_scan *scan,
-                             struct rv_scanned *ret_rows, size_t *ret_count)
-{
-    assert_true(scan->own);
-    *ret_count = 0;
-    for (int64_t id = scan->after.value + 1; id <= OPEN_TASKS && *ret_count < scan->limit; id++)
-        ret_rows[(*ret_count)++] = (struct rv_scanned){.id = {id}};
-    int64_t ahead = ((struct election *)store)->ahead;
-    if (ahead > scan->after.value && *ret_count < scan->limit)
-        ret_rows[(*ret_count)++] = (struct rv_scanned){.id = {ahead}};
-    return RV_OK;
-}
-
-static const struct rv_store_ops operations = {.claim_role = claim, .scan_open = scan_open};
+static const struct rv_store_ops operations = {.claim_role = claim};
 
 static int open_election(void **state)
 {
@@ -247,20 +233,38 @@ static void instants_that_do_not_count_are_swept_out(void **state)
     assert_int_equal(due(e, NOW + 100 + NOTES), 0);
 }
 
-/* The id of the task that the walk meets, one a piece; 0: it has come to its end. */
+/* The next piece, of one task at most; 1 to OPEN_TASKS are open, and this instance's, and perhaps one
+ * whose id is ahead. Gives the one that the walk meets; 0: none. */
+static int64_t piece(struct election *e, bool *ret_last)
+{
+    struct rv_scanned row;
+    struct rv_scan scan;
+    e->supervisor.scan_rows_max = 1;
+    assert_true(rv_supervisor_scan_name(&e->supervisor, NOW, &scan));
+    assert_int_equal(scan.rows_max, 1);
+    bool ahead = scan.after.value >= OPEN_TASKS;
+    scan.rows = &row;
+    scan.count = ahead ? e->ahead > scan.after.value : 1;
+    row = (struct rv_scanned){.id = {ahead ? e->ahead : scan.after.value + 1}};
+    assert_true(rv_supervisor_scan_take(&e->supervisor, NOW, &scan, ret_last));
+    return scan.count == 0 ? 0 : row.id.value;
+}
+
+/* As above, and it is written; 0: the walk has come to its end. */
 static int64_t walk(struct election *e)
 {
-    struct rv_scanned rows[RV_SCAN_ROWS_MAX];
-    size_t count;
-    assert_int_equal(rv_supervisor_scan(&e->supervisor, NOW, rows, &count), RV_OK);
-    assert_true(count <= 1);
-    return count == 0 ? 0 : rows[0].id.value;
+    bool last;
+    int64_t met = piece(e, &last);
+    assert_int_equal(last, met == 0);
+    if (last)
+        rv_supervisor_scan_over(&e->supervisor, NOW);
+    return met;
 }
 
 static void a_walk_of_which_a_piece_is_refused_goes_on_from_there(void **state)
 {
     struct election *e = *state;
-    e->supervisor.scan_rows_max = 1;
+    bool last;
     assert_int_equal(walk(e), 1);
     assert_int_equal(walk(e), 2);
     rv_supervisor_walk_piece_again(&e->supervisor);
@@ -268,59 +272,87 @@ static void a_walk_of_which_a_piece_is_refused_goes_on_from_there(void **state)
     rv_supervisor_walk_piece_again(&e->supervisor);
     assert_int_equal(walk(e), 2);
     assert_int_equal(walk(e), 3);
+    assert_int_equal(piece(e, &last), 0);
+    rv_supervisor_walk_piece_again(&e->supervisor);
     assert_true(e->supervisor.scan_first);
     assert_int_equal(walk(e), 0);
     assert_false(e->supervisor.scan_first);
-    rv_supervisor_walk_piece_again(&e->supervisor); /* there was nothing in it */
+    rv_supervisor_walk_piece_again(&e->supervisor);
     assert_false(e->supervisor.scan_first);
     assert_int_equal(e->supervisor.rounds, 1);
     assert_int_equal(e->supervisor.scan_next_at, NOW + SCAN_MS); /* that walk is not made again */
 }
 
-/* What was made since it began is known: a server that begins tasks all the time ends its walk. */
-static void a_walk_ends_before_what_was_made_since_it_began(void **state)
+/* What was made since it began is known: a server that begins tasks all the time ends its walk. One
+ * that was made before somebody set the store's clock back is met all the same. */
+static void a_walk_passes_over_what_was_made_since_it_began(void **state)
 {
     struct election *e = *state;
-    e->supervisor.scan_rows_max = 1;
-    assert_int_equal(walk(e), 1);
-    e->supervisor.scan_until = (struct rv_task_id){3};
-    assert_int_equal(walk(e), 2);
-    assert_true(e->supervisor.scan_first);
-    assert_int_equal(walk(e), 0);
-    assert_false(e->supervisor.scan_first);
-    assert_int_equal(e->supervisor.rounds, 1);
+    bool last;
+    for (int again = 0; again <= 1; again++) {
+        e->ahead = again ? rv_id_from(NOW + 1000).value : 0;
+        rv_supervisor_walk(&e->supervisor);
+        assert_int_equal(piece(e, &last), 1);
+        e->supervisor.scan_until = (struct rv_task_id){3};
+        assert_int_equal(piece(e, &last), 2);
+        assert_int_equal(piece(e, &last), 0);
+        assert_false(last);
+        assert_int_equal(piece(e, &last), e->ahead);
+        rv_supervisor_walk_piece_again(&e->supervisor);
+        assert_int_equal(piece(e, &last), e->ahead);
+        if (again)
+            assert_int_equal(piece(e, &last), 0);
+        assert_true(last);
+    }
 }
 
-/* It was made before somebody set the store's clock back. */
-static void a_walk_meets_tasks_whose_ids_are_ahead_of_the_clock(void **state)
+/* With fewer rows than were asked for it has come to its end: no batch asks for what is none. */
+static void a_walk_ends_with_a_piece_that_is_not_full(void **state)
 {
     struct election *e = *state;
-    e->ahead = rv_id_from(NOW + 1000).value;
-    e->supervisor.scan_rows_max = 2;
-    for (int64_t round = 0; round < 3; round++) {
-        struct rv_scanned rows[2];
-        size_t count;
-        bool met = false;
-        for (int piece = 0; piece < OPEN_TASKS + 2 && !met; piece++) {
-            int64_t now = NOW + 10 * round;
-            e->supervisor.scan_next_at = 0;
-            assert_int_equal(rv_supervisor_scan(&e->supervisor, now, rows, &count), RV_OK);
-            met = count > 0 && rows[count - 1].id.value == e->ahead;
-        }
-        assert_true(met);
+    struct rv_scanned rows[OPEN_TASKS];
+    struct rv_scan scan;
+    bool last;
+    for (size_t more = 0; more <= 1; more++) {
+        e->supervisor.scan_rows_max = OPEN_TASKS + more;
+        assert_true(rv_supervisor_scan_name(&e->supervisor, NOW, &scan));
+        scan.rows = rows;
+        for (scan.count = 0; scan.count < OPEN_TASKS; scan.count++)
+            rows[scan.count] = (struct rv_scanned){.id = {(int64_t)scan.count + 1}};
+        assert_true(rv_supervisor_scan_take(&e->supervisor, NOW, &scan, &last));
+        assert_int_equal(scan.count, OPEN_TASKS);
+        assert_int_equal(last, more);
+        rv_supervisor_walk(&e->supervisor);
     }
+}
+
+/* A store that went back has the walk begin anew: a piece of the one before is none of it. */
+static void a_piece_of_a_walk_that_was_given_up_is_passed_over(void **state)
+{
+    struct election *e = *state;
+    struct rv_scanned row;
+    struct rv_scan scan;
+    bool last;
+    assert_int_equal(walk(e), 1);
+    assert_true(rv_supervisor_scan_name(&e->supervisor, NOW, &scan));
+    scan.rows = &row;
+    scan.count = 0;
+    rv_supervisor_walk(&e->supervisor);
+    assert_false(rv_supervisor_scan_take(&e->supervisor, NOW, &scan, &last));
+    assert_false(last);
+    rv_supervisor_walk_piece_again(&e->supervisor);
+    assert_int_equal(walk(e), 1);
 }
 
 static void a_piece_is_due_once_an_interval(void **state)
 {
     struct election *e = *state;
     struct rv_supervisor *supervisor = &e->supervisor;
-    supervisor->scan_rows_max = 1;
-    assert_true(rv_supervisor_scan_begin(supervisor, NOW));
+    struct rv_scan scan;
     while (walk(e) != 0)
-        assert_true(rv_supervisor_scan_begin(supervisor, NOW)); /* the walk goes on at once */
-    assert_false(rv_supervisor_scan_begin(supervisor, NOW + SCAN_MS - 1));
-    assert_true(rv_supervisor_scan_begin(supervisor, NOW + SCAN_MS));
+        assert_true(rv_supervisor_scan_name(supervisor, NOW, &scan)); /* it goes on at once */
+    assert_false(rv_supervisor_scan_name(supervisor, NOW + SCAN_MS - 1, &scan));
+    assert_true(rv_supervisor_scan_name(supervisor, NOW + SCAN_MS, &scan));
 }
 
 int main(void)
@@ -337,8 +369,9 @@ int main(void)
         ELECTION(an_instant_that_does_not_count_hides_none),
         ELECTION(instants_that_do_not_count_are_swept_out),
         ELECTION(a_walk_of_which_a_piece_is_refused_goes_on_from_there),
-        ELECTION(a_walk_ends_before_what_was_made_since_it_began),
-        ELECTION(a_walk_meets_tasks_whose_ids_are_ahead_of_the_clock),
+        ELECTION(a_walk_passes_over_what_was_made_since_it_began),
+        ELECTION(a_walk_ends_with_a_piece_that_is_not_full),
+        ELECTION(a_piece_of_a_walk_that_was_given_up_is_passed_over),
         ELECTION(a_piece_is_due_once_an_interval),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,6 +161,21 @@ static enum rv_err look(struct memory *store, struct rv_wants *load, size_t *cou
     return RV_OK;
 }
 
+/* ---- the walk ---- */
+
+static void scan(const struct memory *store, struct rv_scan *scan)
+{
+    const struct sorted *open = &store->data->open;
+    size_t i = sorted_place(open, scan->after.value, INT64_MAX);
+    scan->count = 0;
+    for (; i < open->count && scan->count < scan->rows_max; i++) {
+        const struct rv_task *task = ((const struct node *)open->at[i].row)->row;
+        bool own = !store->data->shared || task->locked_by == store->instance;
+        if (rv_task_state_open(task->state) && own)
+            scan->rows[scan->count++] = (struct rv_scanned){task->id, task->revision, task->state};
+    }
+}
+
 /* ---- steps that wait ---- */
 
 struct waiting {
@@ -291,5 +306,9 @@ enum rv_err memory_load_owned(struct memory *store, struct rv_wants *load)
     RV_TRY(look(store, load, &count));
     if (load->servers_wanted)
         RV_TRY(servers_list(store, load));
+    if (load->scan != NULL) {
+        scan(store, load->scan);
+        rv_store_load_met(load, &count);
+    }
     return rv_store_load_tasks_whole(&store->store, load, count);
 }

@@ -129,23 +129,6 @@ enum rv_err memory_find_workflow(struct rv_store *base, struct rv_arena *arena, 
     return err;
 }
 
-enum rv_err memory_scan_open(struct rv_store *base, const struct rv_scan *scan,
-                             struct rv_scanned *ret_rows, size_t *ret_count)
-{
-    const struct memory *store = (const struct memory *)base;
-    const struct sorted *open = &store->data->open;
-    size_t count = 0;
-    size_t i = sorted_place(open, scan->after.value, INT64_MAX);
-    for (; i < open->count && count < scan->limit; i++) {
-        const struct rv_task *task = ((const struct node *)open->at[i].row)->row;
-        bool own = !store->data->shared || task->locked_by == store->instance;
-        if (rv_task_state_open(task->state) && (own || !scan->own))
-            ret_rows[count++] = (struct rv_scanned){task->id, task->revision, task->state};
-    }
-    *ret_count = count;
-    return RV_OK;
-}
-
 /* "namespace/name" or "namespace/name:version" is the row's name. */
 static bool workflow_fits(const struct rv_workflow_row *row, struct rv_str filter)
 {

@@ -73,9 +73,15 @@ struct batch {
     bool renewed;     /* ... and that is written */
     const struct rv_server *servers; /* that live, or own tasks; NULL: not asked for */
     size_t servers_count;
-    bool cut;               /* the load had no room for all that was asked for */
-    bool looks_for_orphans; /* the load has asked for tasks without a live owner */
-    bool deposes;           /* servers whose lease is over, with what it writes */
+    bool loaded; /* with its begin */
+    bool cut;    /* the load had no room for all that was asked for */
+    bool scans;  /* it reads this piece of the walk, */
+    struct rv_scan scan;
+    bool scan_last;                 /* ... which is the last one */
+    bool shares_due;                /* it reads how limits are divided, */
+    struct rv_record_list parts[2]; /* ... and, to divide them, what servers report */
+    bool looks_for_orphans;         /* the load has asked for tasks without a live owner */
+    bool deposes;                   /* servers whose lease is over, with what it writes */
     int64_t orphaned_at;    /* the owners of tasks that it takes over were alive then; 0: none */
     struct rv_sweep *sweep; /* NULL: none in this batch */
     struct rv_str *ready;   /* of rv_batch */

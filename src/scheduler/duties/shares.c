@@ -3,7 +3,6 @@
  * role divides the limits anew from these reports (core/agent_share.h). */
 #include "scheduler/duties/shares.h"
 
-#include "base/array.h"
 #include "base/assert.h"
 #include "base/limits.h"
 #include "base/time.h"
@@ -14,6 +13,7 @@
 #include "dispatch/kind.h"
 #include "dispatch/limits.h"
 #include "dispatch/routing.h"
+#include "scheduler/batch/asked.h"
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/load.h"
@@ -24,17 +24,20 @@
 /* Attempts that count here, of tasks that others own, that are looked at in one batch. */
 enum { LOOKS_MAX = 256 };
 
-/* Records of one kind. */
-struct records_read {
-    struct rv_record *rows;
-    size_t count;
-    size_t room;
-};
+/* What is divided, and, for the one that divides, what servers report. */
+enum { LIST_SHARES, LIST_USES, LISTS };
 
 void shares_name(struct rv_scheduler *s, struct rv_wants *wants)
 {
-    bool divides = s->enlistment.shared && rv_supervisor_holds(&s->supervisor) && !s->draining;
-    wants->servers_wanted = divides && s->batch.expected_now >= s->shares_at;
+    struct rv_record_list *lists = s->batch.parts;
+    bool due = s->enlistment.shared && s->batch.expected_now >= s->shares_at;
+    bool divides = due && rv_supervisor_holds(&s->supervisor) && !s->draining;
+    lists[LIST_SHARES] = (struct rv_record_list){.kind = RV_STR(RV_RECORD_AGENT_SHARES)};
+    lists[LIST_USES] = (struct rv_record_list){.kind = RV_STR(RV_RECORD_AGENT_USE)};
+    s->batch.shares_due = due;
+    wants->servers_wanted = divides;
+    wants->records = lists;
+    wants->records_count = divides ? LISTS : due;
 }
 
 /* ---- attempts that count here, of tasks that others own ---- */
@@ -83,8 +86,7 @@ static enum rv_err away_look(struct rv_scheduler *s)
 
 static enum rv_err shares_plan(struct rv_scheduler *s)
 {
-    bool due = s->enlistment.shared && s->batch.now >= s->shares_at;
-    return due && s->agents.concurrents > 0 ? away_look(s) : RV_OK;
+    return s->batch.shares_due && s->agents.concurrents > 0 ? away_look(s) : RV_OK;
 }
 
 /* ---- what this server reports ---- */
@@ -150,31 +152,16 @@ static enum rv_err use_report(struct rv_scheduler *s, struct agent_kind *kind)
 
 /* ---- what is read ---- */
 
-static enum rv_err records_read(struct rv_scheduler *s, struct rv_str kind,
-                                struct records_read *read)
+/* The load with which the batch has begun may have had no memory: then nothing is divided. */
+static enum rv_err shares_read(struct rv_scheduler *s)
 {
-    struct rv_arena *arena = s->batch.arena;
-    struct rv_str after = RV_STR_NONE;
-    size_t count;
-    do {
-        struct rv_record *page = RV_ROOM(arena, struct rv_record, RV_PAGE_ROWS_MAX);
-        if (page == NULL)
-            return RV_ERR_MEMORY;
-        RV_TRY(s->store->ops->list_records(s->store, arena, kind, RV_STR_NONE, after,
-                                           RV_PAGE_ROWS_MAX, page, &count));
-        for (size_t i = 0; i < count; i++) {
-            if (!RV_ARRAY_ROOM_ON(arena, read->rows, read->count, read->room))
-                return RV_ERR_MEMORY;
-            read->rows[read->count++] = page[i];
-        }
-        if (count > 0)
-            after = page[count - 1].key;
-    } while (count == RV_PAGE_ROWS_MAX);
-    return RV_OK;
+    struct rv_wants alone = {
+        .arena = s->batch.arena, .records = s->batch.parts, .records_count = 1};
+    return s->batch.loaded ? RV_OK : asked_load(s, &alone);
 }
 
 /* Shares of the agent; none: version 0. Those that cannot be read are made anew. */
-static enum rv_err shares_of(struct rv_scheduler *s, const struct records_read *all,
+static enum rv_err shares_of(struct rv_scheduler *s, const struct rv_record_list *all,
                              struct rv_str agent, struct rv_agent_shares *ret_shares)
 {
     *ret_shares = (struct rv_agent_shares){.version = 0};
@@ -187,7 +174,7 @@ static enum rv_err shares_of(struct rv_scheduler *s, const struct records_read *
     return RV_OK;
 }
 
-static enum rv_err kinds_learn(struct rv_scheduler *s, const struct records_read *all)
+static enum rv_err kinds_learn(struct rv_scheduler *s, const struct rv_record_list *all)
 {
     for (struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next) {
         struct rv_agent_shares shares;
@@ -228,7 +215,7 @@ static enum rv_err shares_put(struct rv_scheduler *s, struct rv_str agent,
 }
 
 /* The reports about the agent. */
-static enum rv_err uses_of(struct rv_scheduler *s, const struct records_read *all,
+static enum rv_err uses_of(struct rv_scheduler *s, const struct rv_record_list *all,
                            struct rv_str agent, struct rv_agent_division *division)
 {
     struct rv_agent_use *uses = RV_NEW_ARRAY(s->batch.arena, struct rv_agent_use, RV_SERVERS_MAX);
@@ -249,8 +236,8 @@ static enum rv_err uses_of(struct rv_scheduler *s, const struct records_read *al
 }
 
 static enum rv_err kind_divide(struct rv_scheduler *s, const struct agent_kind *kind,
-                               const struct records_read *shares_all,
-                               const struct records_read *uses_all,
+                               const struct rv_record_list *shares_all,
+                               const struct rv_record_list *uses_all,
                                const struct rv_agent_division *known)
 {
     struct rv_agent_division division = *known;
@@ -269,8 +256,8 @@ static enum rv_err kind_divide(struct rv_scheduler *s, const struct agent_kind *
 }
 
 /* Of agents without a limit, and of servers that are gone. */
-static enum rv_err records_tidy(struct rv_scheduler *s, const struct records_read *shares,
-                                const struct records_read *uses,
+static enum rv_err records_tidy(struct rv_scheduler *s, const struct rv_record_list *shares,
+                                const struct rv_record_list *uses,
                                 const struct rv_agent_division *known)
 {
     for (size_t i = 0; i < shares->count; i++) {
@@ -295,9 +282,9 @@ static enum rv_err records_tidy(struct rv_scheduler *s, const struct records_rea
     return RV_OK;
 }
 
-static enum rv_err limits_divide(struct rv_scheduler *s, const struct records_read *shares)
+static enum rv_err limits_divide(struct rv_scheduler *s, const struct rv_record_list *shares)
 {
-    struct records_read uses = {.count = 0};
+    const struct rv_record_list *uses = &s->batch.parts[LIST_USES];
     uint8_t *servers = rv_arena_take(s->batch.arena, RV_SERVERS_MAX);
     struct rv_agent_division known = {.servers = servers, .adopted = true, .now = s->batch.now};
     if (servers == NULL)
@@ -308,22 +295,21 @@ static enum rv_err limits_divide(struct rv_scheduler *s, const struct records_re
         else
             known.adopted = false;
     }
-    RV_TRY(records_read(s, RV_STR(RV_RECORD_AGENT_USE), &uses));
     for (const struct agent_kind *kind = s->agents.kinds; kind != NULL; kind = kind->next)
         if (kind_is_limited(kind))
-            RV_TRY(kind_divide(s, kind, shares, &uses, &known));
-    return records_tidy(s, shares, &uses, &known);
+            RV_TRY(kind_divide(s, kind, shares, uses, &known));
+    return records_tidy(s, shares, uses, &known);
 }
 
 static enum rv_err shares_look(struct rv_scheduler *s)
 {
-    struct records_read shares = {.count = 0};
-    if (!s->enlistment.shared || s->batch.now < s->shares_at)
+    const struct rv_record_list *shares = &s->batch.parts[LIST_SHARES];
+    if (!s->batch.shares_due)
         return RV_OK;
-    RV_TRY(records_read(s, RV_STR(RV_RECORD_AGENT_SHARES), &shares));
-    RV_TRY(kinds_learn(s, &shares));
+    RV_TRY(shares_read(s));
+    RV_TRY(kinds_learn(s, shares));
     if (s->batch.servers != NULL && rv_supervisor_holds(&s->supervisor))
-        RV_TRY(limits_divide(s, &shares));
+        RV_TRY(limits_divide(s, shares));
     s->shares_at = rv_time_add(s->batch.now, s->options.scan_interval_ms);
     return RV_OK;
 }

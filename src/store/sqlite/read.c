@@ -179,12 +179,52 @@ static enum rv_err keys_load(struct rv_sqlite *store, struct rv_wants *load)
     return err;
 }
 
+/* The statement asks for open states, but SQLite believes the index and does not look at the row
+ * itself. What is no state is 0, as in a task that is read whole. */
+static void scanned_take(sqlite3_stmt *statement, struct rv_scanned *ret_row)
+{
+    *ret_row = (struct rv_scanned){.id = {sqlite3_column_int64(statement, 0)},
+                                   .revision = sqlite3_column_int64(statement, 1)};
+    (void)rv_task_state_parse(rv_sqlite_column_str(statement, 2), &ret_row->state);
+}
+
+static enum rv_err scan_read(struct rv_sqlite *store, struct rv_scan *scan)
+{
+    sqlite3_stmt *statement = NULL;
+    struct rv_task_id after = scan->after;
+    RV_TRY(rv_sqlite_statement(store, RV_SQL_TASK_OPEN, &statement));
+    sqlite3_bind_int64(statement, 1, after.value);
+    sqlite3_bind_int64(statement, 2, (int64_t)scan->rows_max);
+    size_t count = 0;
+    bool there = true;
+    enum rv_err err = RV_OK;
+    while (err == RV_OK && count < scan->rows_max) {
+        err = rv_sqlite_next(store, statement, &there);
+        if (err != RV_OK || !there)
+            break;
+        scanned_take(statement, &scan->rows[count]);
+        /* An index that is out of order would have the walk go round for ever. */
+        if (scan->rows[count].id.value <= after.value)
+            err = RV_ERR_CORRUPT;
+        after = scan->rows[count++].id;
+    }
+    sqlite3_reset(statement);
+    rv_assert(count <= scan->rows_max);
+    scan->count = count;
+    return err;
+}
+
 /* Nobody else writes to the file. */
 enum rv_err rv_sqlite_load(struct rv_store *base, struct rv_wants *load)
 {
     load->now = ((struct rv_sqlite *)base)->slew.shown;
+    size_t count = load->count;
     RV_TRY(rv_store_load_name(load, 0));
-    RV_TRY(rv_store_load_tasks_whole(base, load, load->count));
+    if (load->scan != NULL) {
+        RV_TRY(scan_read((struct rv_sqlite *)base, load->scan));
+        rv_store_load_met(load, &count);
+    }
+    RV_TRY(rv_store_load_tasks_whole(base, load, count));
     return load->keys_count > 0 ? keys_load((struct rv_sqlite *)base, load) : RV_OK;
 }
 
@@ -222,42 +262,4 @@ enum rv_err rv_sqlite_find_workflow(struct rv_store *base, struct rv_arena *aren
     RV_TRY(row_find(store, statement, &rv_row_workflow, arena, &row));
     *ret_row = row;
     return RV_OK;
-}
-
-/* The statement asks for open states, but SQLite believes the index and does not look at the row
- * itself. What is no state is 0, as in a task that is read whole. */
-static void scanned_take(sqlite3_stmt *statement, struct rv_scanned *ret_row)
-{
-    *ret_row = (struct rv_scanned){.id = {sqlite3_column_int64(statement, 0)},
-                                   .revision = sqlite3_column_int64(statement, 1)};
-    (void)rv_task_state_parse(rv_sqlite_column_str(statement, 2), &ret_row->state);
-}
-
-enum rv_err rv_sqlite_scan_open(struct rv_store *base, const struct rv_scan *scan,
-                                struct rv_scanned *ret_rows, size_t *ret_count)
-{
-    struct rv_sqlite *store = (struct rv_sqlite *)base;
-    sqlite3_stmt *statement = NULL;
-    struct rv_task_id after = scan->after;
-    RV_TRY(rv_sqlite_statement(store, RV_SQL_TASK_OPEN, &statement));
-    sqlite3_bind_int64(statement, 1, after.value);
-    sqlite3_bind_int64(statement, 2, (int64_t)scan->limit);
-    size_t count = 0;
-    bool there = true;
-    enum rv_err err = RV_OK;
-    while (err == RV_OK && count < scan->limit) {
-        err = rv_sqlite_next(store, statement, &there);
-        if (err != RV_OK || !there)
-            break;
-        scanned_take(statement, &ret_rows[count]);
-        /* An index that is out of order would have the walk go round for ever. */
-        if (ret_rows[count].id.value <= after.value)
-            err = RV_ERR_CORRUPT;
-        after = ret_rows[count++].id;
-    }
-    sqlite3_reset(statement);
-    rv_assert(count <= scan->limit);
-    if (err == RV_OK)
-        *ret_count = count;
-    return err;
 }
