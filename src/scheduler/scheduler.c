@@ -38,6 +38,7 @@
 #include "scheduler/calls/reads.h"
 #include "scheduler/calls/selections.h"
 #include "scheduler/duties/alerts.h"
+#include "scheduler/duties/bulk.h"
 #include "scheduler/duties/clock.h"
 #include "scheduler/duties/deliveries.h"
 #include "scheduler/duties/duty.h"
@@ -674,6 +675,7 @@ static enum rv_err batch_open(struct rv_scheduler *s)
     overdue_name(s, &wants);
     scan_name(s, &wants);
     shares_name(s, &wants);
+    bulk_name(s, &wants);
     enum rv_err err = commit_first_begin(s, &wants);
     if (err == RV_ERR_WENT_BACK)
         err = commit_first_begin(s, &wants);

@@ -107,11 +107,11 @@ static enum rv_err names_load(struct rv_store *store, struct rv_wants *load)
 static enum rv_err list_load(struct rv_store *store, struct rv_arena *arena,
                              struct rv_record_list *list)
 {
-    size_t room = 0, read = 0;
+    size_t page = list->most > 0 ? list->most : RV_PAGE_ROWS_MAX, room = 0, read = 0;
     do {
-        struct rv_str after = list->count > 0 ? list->rows[list->count - 1].key : RV_STR_NONE;
-        if (room < list->count + RV_PAGE_ROWS_MAX) {
-            room = 2 * room + RV_PAGE_ROWS_MAX;
+        struct rv_str after = list->count > 0 ? list->rows[list->count - 1].key : list->after;
+        if (room < list->count + page) {
+            room = 2 * room + page;
             struct rv_record *rows = RV_ROOM(arena, struct rv_record, room);
             if (rows == NULL)
                 return arena->refused;
@@ -119,10 +119,10 @@ static enum rv_err list_load(struct rv_store *store, struct rv_arena *arena,
                 memcpy(rows, list->rows, list->count * sizeof *rows);
             list->rows = rows;
         }
-        RV_TRY(store->ops->list_records(store, arena, list->kind, RV_STR_NONE, after,
-                                        RV_PAGE_ROWS_MAX, list->rows + list->count, &read));
+        RV_TRY(store->ops->list_records(store, arena, list->kind, RV_STR_NONE, after, page,
+                                        list->rows + list->count, &read));
         list->count += read;
-    } while (read == RV_PAGE_ROWS_MAX);
+    } while (read == page && list->most == 0);
     return RV_OK;
 }
 

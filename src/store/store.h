@@ -236,10 +236,12 @@ struct rv_scan {
     size_t count;            /* set by the store; less than rows_max: there are no more */
 };
 
-/* All records of one kind, by ascending key (order of the bytes). */
+/* Records of one kind, by ascending key (order of the bytes). */
 struct rv_record_list {
     struct rv_str kind;
-    struct rv_record *rows; /* set by the store, on the arena of the load; NULL: not read */
+    struct rv_str after;    /* those that come after this key; absent: from the first one on */
+    size_t most;            /* 0: all of them */
+    struct rv_record *rows; /* set by the store, on the arena of the load */
     size_t count;
 };
 

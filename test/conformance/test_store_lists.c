@@ -711,7 +711,7 @@ static void records_are_put_removed_and_listed(void **state)
     assert_string_equal(records_of(s, "a", NULL, NULL, 10), "k=8 k/1=4 k/10=6 k/2=2 l=9 ");
 }
 
-static void all_records_of_a_kind_are_read_with_a_load(void **state)
+static void records_of_several_kinds_are_read_with_a_load(void **state)
 {
     enum { ROWS = 2 * RV_PAGE_ROWS_MAX };
     struct subject *s = *state;
@@ -722,9 +722,11 @@ static void all_records_of_a_kind_are_read_with_a_load(void **state)
                                                        .key = rv_arena_printf(&s->arena, "%03d", i),
                                                        .value = RV_STR("1")}};
     subject_record(s, changes, ROWS + 1);
-    struct rv_record_list lists[] = {
-        {.kind = RV_STR("b")}, {.kind = RV_STR("a")}, {.kind = RV_STR("c")}};
-    struct rv_wants load = {.arena = &s->arena, .records = lists, .records_count = 3};
+    struct rv_record_list lists[] = {{.kind = RV_STR("b")},
+                                     {.kind = RV_STR("a")},
+                                     {.kind = RV_STR("c")},
+                                     {.kind = RV_STR("a"), .after = RV_STR("002"), .most = 2}};
+    struct rv_wants load = {.arena = &s->arena, .records = lists, .records_count = 4};
     for (int again = 0; again <= 1; again++) { /* over what was read before */
         int64_t now;
         assert_int_equal(s->ops->begin(s->store, &load, &now), RV_OK);
@@ -732,6 +734,8 @@ static void all_records_of_a_kind_are_read_with_a_load(void **state)
         assert_int_equal(lists[0].count, 1);
         assert_int_equal(lists[1].count, ROWS);
         assert_int_equal(lists[2].count, 0);
+        assert_int_equal(lists[3].count, 2);
+        assert_true(rv_str_is(lists[3].rows[0].key, "003"));
         for (int i = 0; i < ROWS; i++)
             assert_true(rv_str_eq(lists[1].rows[i].key, changes[i].row.key));
     }
@@ -776,7 +780,7 @@ int main(void)
         SUITE_CASE(open_tasks_are_scanned_in_order),
         SUITE_CASE(what_the_walk_meets_is_loaded_with_it),
         SUITE_CASE(records_are_put_removed_and_listed),
-        SUITE_CASE(all_records_of_a_kind_are_read_with_a_load),
+        SUITE_CASE(records_of_several_kinds_are_read_with_a_load),
         SUITE_CASE(records_have_the_guard_of_the_supervisor),
     };
     return suite_run("store_lists", cases, sizeof cases / sizeof cases[0]);

@@ -214,6 +214,7 @@ static enum rv_err faults_load(struct rv_store *store, struct rv_wants *load)
     struct store_faults *faults = of(store);
     if (fails(faults, false))
         return faults->fail_with;
+    faults->loads++;
     size_t before = load->arena->bytes_taken;
     enum rv_err err = faults->inner->ops->load(faults->inner, load);
     return err == RV_OK ? load_count(faults, load, before) : err;

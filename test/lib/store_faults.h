@@ -37,6 +37,7 @@ struct store_faults {
     struct rv_task_id offender;
 
     uint64_t commits;       /* that wrote something */
+    uint64_t loads;         /* after a transaction had begun */
     uint64_t attempts_read; /* rows of ended attempts that were given, of all calls */
     uint64_t payload_bytes; /* of tasks, steps and late replies that were given */
 

@@ -106,6 +106,26 @@ static void a_start_walks_over_large_tasks_in_batches(void **state)
     assert_bounded(stage);
 }
 
+/* The tasks come with the piece of the walk; where there is no memory for that, after it. */
+static void a_start_loads_the_tasks_with_its_walk(void **state)
+{
+    struct stage *stage = *state;
+    for (int little = 0; little <= 1; little++) {
+        struct rv_task_id task = world_submit(&stage->w, "waits", "{}");
+        world_restart_unlooked(&stage->w, 100);
+        stage->faults.loads = stage->faults.calls = 0;
+        stage->faults.fail_with = RV_ERR_MEMORY;
+        stage->faults.fail_at = little ? 1 : 0;
+        world_settle(&stage->w);
+        assert_false(stage->w.scheduler->supervisor.scan_first);
+        assert_int_equal(stage->faults.failed, little);
+        assert_int_equal(stage->faults.loads, little ? 2 : 0);
+        stage->faults.fail_at = 0;
+        world_pass(&stage->w, 31000);
+        assert_step(&stage->w, task, 2, "pending");
+    }
+}
+
 /* One poll has room for all of them. */
 static void polls_hand_out_steps_of_large_tasks_in_batches(void **state)
 {
@@ -326,6 +346,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SCENARIO(tasks_that_are_due_at_once_are_loaded_in_batches),
         SCENARIO(a_start_walks_over_large_tasks_in_batches),
+        SCENARIO(a_start_loads_the_tasks_with_its_walk),
         SCENARIO(polls_hand_out_steps_of_large_tasks_in_batches),
         SCENARIO(replies_about_large_tasks_take_turns),
         SCENARIO(one_call_with_replies_about_large_tasks_takes_turns),

@@ -211,7 +211,7 @@ static bool server_goes_on(enum rv_err err)
  * the same role anew. Neither the numbers of an earlier batch nor its end are those of that one. */
 static void a_call_that_fails_with_the_role_is_nothing(void **state)
 {
-    enum { CALLS = 48 };
+    enum { CALLS = 44 };
     (void)state;
     for (uint64_t n = 1; n <= CALLS; n++) {
         struct store_faults faults = {.seed = n};

@@ -23,6 +23,9 @@ struct rv_scheduler;
 struct rv_workflow_row;
 struct work;
 
+/* Lists of records that one load reads. */
+enum { BATCH_LISTS_MAX = 3 };
+
 /* One turn of the cycle. */
 struct batch {
     uint64_t turn; /* counts the batches of this process */
@@ -77,11 +80,12 @@ struct batch {
     bool cut;    /* the load had no room for all that was asked for */
     bool scans;  /* it reads this piece of the walk, */
     struct rv_scan scan;
-    bool scan_last;                 /* ... which is the last one */
-    bool shares_due;                /* it reads how limits are divided, */
-    struct rv_record_list parts[2]; /* ... and, to divide them, what servers report */
-    bool looks_for_orphans;         /* the load has asked for tasks without a live owner */
-    bool deposes;                   /* servers whose lease is over, with what it writes */
+    bool scan_last;                               /* ... which is the last one */
+    struct rv_record_list lists[BATCH_LISTS_MAX]; /* that its load reads (records.c): */
+    struct rv_record_list *division; /* how limits are divided; NULL: not in this batch */
+    struct rv_record_list *reports;  /* what servers report of that; NULL likewise */
+    bool looks_for_orphans;          /* the load has asked for tasks without a live owner */
+    bool deposes;                    /* servers whose lease is over, with what it writes */
     int64_t orphaned_at;    /* the owners of tasks that it takes over were alive then; 0: none */
     struct rv_sweep *sweep; /* NULL: none in this batch */
     struct rv_str *ready;   /* of rv_batch */
@@ -111,5 +115,10 @@ struct rv_record_change *batch_record(struct rv_scheduler *s);
  * not be written whole. */
 RV_CHECK enum rv_err record_put(struct rv_scheduler *s, struct rv_record_change made,
                                 const struct rv_buf *value);
+/* Before the batch begins: its load reads this list, which is given back. */
+struct rv_record_list *records_name(struct rv_scheduler *s, struct rv_wants *wants,
+                                    struct rv_record_list list);
+/* In the batch: the list is there, or is read now, if that load had no memory. */
+RV_CHECK enum rv_err records_read(struct rv_scheduler *s, struct rv_record_list *list);
 
 #endif

@@ -1,5 +1,6 @@
 /* Records of the batch that is being made: rows of facts that belong to no single task (selections,
  * keys, limits, ...), committed with the batch's changes. */
+#include "scheduler/batch/asked.h"
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/state.h"
 
@@ -35,4 +36,19 @@ enum rv_err record_put(struct rv_scheduler *s, struct rv_record_change made,
         return RV_ERR_MEMORY;
     *change = made;
     return RV_OK;
+}
+
+struct rv_record_list *records_name(struct rv_scheduler *s, struct rv_wants *wants,
+                                    struct rv_record_list list)
+{
+    rv_assert(wants->records_count < BATCH_LISTS_MAX);
+    wants->records = s->batch.lists;
+    wants->records[wants->records_count] = list;
+    return &wants->records[wants->records_count++];
+}
+
+enum rv_err records_read(struct rv_scheduler *s, struct rv_record_list *list)
+{
+    struct rv_wants alone = {.arena = s->batch.arena, .records = list, .records_count = 1};
+    return s->batch.loaded ? RV_OK : asked_load(s, &alone);
 }

@@ -63,11 +63,13 @@ struct bulk_item {
 
 /* Bulk commands that are under way or paused, of the supervisor's server. */
 struct bulks {
-    struct bulk *first;         /* owned */
-    int64_t epoch;              /* of the supervisor's role as they were read; 0: it is another's */
-    int64_t walk_at;            /* when the selections are walked next */
-    struct rv_task_id after;    /* where that stands */
-    struct rv_task_id removing; /* that is being deleted; none: none */
+    struct bulk *first;      /* owned */
+    int64_t epoch;           /* of the supervisor's role as they were read; 0: it is another's */
+    int64_t walk_at;         /* when the selections are walked next */
+    struct rv_task_id after; /* where that stands */
+    char after_text[RV_ID_TEXT_BYTES];
+    struct rv_record_list *page; /* of it, which this batch reads; NULL: none */
+    struct rv_task_id removing;  /* that is being deleted; none: none */
     int64_t remove_at;
     struct bulk_item items[COMMANDS_MAX]; /* of this batch */
     size_t items_count;
@@ -195,23 +197,25 @@ bool selection_old(const struct rv_scheduler *s, const struct rv_selection *row)
     return at != 0 && at <= s->batch.now - kept_ms;
 }
 
+void bulk_name(struct rv_scheduler *s, struct rv_wants *wants)
+{
+    struct bulks *bulks = s->bulks;
+    struct rv_record_list page = {.kind = RV_STR(RV_RECORD_SELECTION), .most = RV_PAGE_ROWS_MAX};
+    if (bulks->after.value != 0)
+        page.after = rv_task_text(bulks->after, bulks->after_text);
+    bool due = rv_supervisor_holds(&s->supervisor) && s->batch.expected_now >= bulks->walk_at;
+    bulks->page = due ? records_name(s, wants, page) : NULL;
+}
+
 /* A page of the walk over all selections. */
 static enum rv_err walk_page(struct rv_scheduler *s)
 {
     struct bulks *bulks = s->bulks;
-    struct rv_record *rows = rv_arena_take(s->batch.arena, RV_PAGE_ROWS_MAX * sizeof *rows);
-    char key[RV_ID_TEXT_BYTES];
-    size_t count = 0;
-    if (rows == NULL)
-        return RV_ERR_MEMORY;
-    struct rv_str after = bulks->after.value != 0 ? rv_task_text(bulks->after, key) : RV_STR_NONE;
-    enum rv_err err = s->store->ops->list_records(s->store, s->batch.arena,
-                                                  RV_STR(RV_RECORD_SELECTION), RV_STR_NONE, after,
-                                                  RV_PAGE_ROWS_MAX, rows, &count);
-    rv_assert(count <= RV_PAGE_ROWS_MAX);
-    for (size_t i = 0; err == RV_OK && i < count; i++) {
+    struct rv_record_list *page = bulks->page;
+    enum rv_err err = records_read(s, page);
+    for (size_t i = 0; err == RV_OK && i < page->count; i++) {
         struct rv_selection row;
-        err = rv_selection_read(s->batch.arena, &rows[i], &row);
+        err = rv_selection_read(s->batch.arena, &page->rows[i], &row);
         if (err != RV_OK || row.id.value == 0)
             continue;
         bulks->after = row.id;
@@ -222,7 +226,7 @@ static enum rv_err walk_page(struct rv_scheduler *s)
     }
     if (err != RV_OK)
         return err;
-    if (count == RV_PAGE_ROWS_MAX) {
+    if (page->count == page->most) {
         s->more_due = true;
         return RV_OK;
     }
@@ -353,7 +357,7 @@ static enum rv_err bulks_plan(struct rv_scheduler *s)
     }
     if (!rv_supervisor_holds(&s->supervisor))
         return RV_OK;
-    enum rv_err err = s->batch.now >= bulks->walk_at ? walk_page(s) : RV_OK;
+    enum rv_err err = bulks->page != NULL ? walk_page(s) : RV_OK;
     for (struct bulk *bulk = bulks->first; err == RV_OK && bulk != NULL; bulk = bulk->next)
         if (bulk->read != READ_ALL)
             err = bulk_read(s, bulk);

@@ -13,7 +13,11 @@
 struct bulk;
 struct rv_call_bulk;
 struct rv_scheduler;
+struct rv_wants;
 struct work;
+
+/* The next page of the walk over the selections, if it will be due. */
+void bulk_name(struct rv_scheduler *s, struct rv_wants *wants);
 
 /* Over for so long that it is to be deleted. */
 bool selection_old(const struct rv_scheduler *s, const struct rv_selection *row);

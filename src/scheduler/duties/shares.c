@@ -13,7 +13,6 @@
 #include "dispatch/kind.h"
 #include "dispatch/limits.h"
 #include "dispatch/routing.h"
-#include "scheduler/batch/asked.h"
 #include "scheduler/batch/batch.h"
 #include "scheduler/batch/bound.h"
 #include "scheduler/batch/load.h"
@@ -24,20 +23,15 @@
 /* Attempts that count here, of tasks that others own, that are looked at in one batch. */
 enum { LOOKS_MAX = 256 };
 
-/* What is divided, and, for the one that divides, what servers report. */
-enum { LIST_SHARES, LIST_USES, LISTS };
-
 void shares_name(struct rv_scheduler *s, struct rv_wants *wants)
 {
-    struct rv_record_list *lists = s->batch.parts;
     bool due = s->enlistment.shared && s->batch.expected_now >= s->shares_at;
     bool divides = due && rv_supervisor_holds(&s->supervisor) && !s->draining;
-    lists[LIST_SHARES] = (struct rv_record_list){.kind = RV_STR(RV_RECORD_AGENT_SHARES)};
-    lists[LIST_USES] = (struct rv_record_list){.kind = RV_STR(RV_RECORD_AGENT_USE)};
-    s->batch.shares_due = due;
+    const struct rv_record_list shares = {.kind = RV_STR(RV_RECORD_AGENT_SHARES)};
+    const struct rv_record_list uses = {.kind = RV_STR(RV_RECORD_AGENT_USE)};
+    s->batch.division = due ? records_name(s, wants, shares) : NULL;
+    s->batch.reports = divides ? records_name(s, wants, uses) : NULL;
     wants->servers_wanted = divides;
-    wants->records = lists;
-    wants->records_count = divides ? LISTS : due;
 }
 
 /* ---- attempts that count here, of tasks that others own ---- */
@@ -86,7 +80,7 @@ static enum rv_err away_look(struct rv_scheduler *s)
 
 static enum rv_err shares_plan(struct rv_scheduler *s)
 {
-    return s->batch.shares_due && s->agents.concurrents > 0 ? away_look(s) : RV_OK;
+    return s->batch.division != NULL && s->agents.concurrents > 0 ? away_look(s) : RV_OK;
 }
 
 /* ---- what this server reports ---- */
@@ -151,14 +145,6 @@ static enum rv_err use_report(struct rv_scheduler *s, struct agent_kind *kind)
 }
 
 /* ---- what is read ---- */
-
-/* The load with which the batch has begun may have had no memory: then nothing is divided. */
-static enum rv_err shares_read(struct rv_scheduler *s)
-{
-    struct rv_wants alone = {
-        .arena = s->batch.arena, .records = s->batch.parts, .records_count = 1};
-    return s->batch.loaded ? RV_OK : asked_load(s, &alone);
-}
 
 /* Shares of the agent; none: version 0. Those that cannot be read are made anew. */
 static enum rv_err shares_of(struct rv_scheduler *s, const struct rv_record_list *all,
@@ -284,7 +270,7 @@ static enum rv_err records_tidy(struct rv_scheduler *s, const struct rv_record_l
 
 static enum rv_err limits_divide(struct rv_scheduler *s, const struct rv_record_list *shares)
 {
-    const struct rv_record_list *uses = &s->batch.parts[LIST_USES];
+    const struct rv_record_list *uses = s->batch.reports;
     uint8_t *servers = rv_arena_take(s->batch.arena, RV_SERVERS_MAX);
     struct rv_agent_division known = {.servers = servers, .adopted = true, .now = s->batch.now};
     if (servers == NULL)
@@ -303,10 +289,10 @@ static enum rv_err limits_divide(struct rv_scheduler *s, const struct rv_record_
 
 static enum rv_err shares_look(struct rv_scheduler *s)
 {
-    const struct rv_record_list *shares = &s->batch.parts[LIST_SHARES];
-    if (!s->batch.shares_due)
+    struct rv_record_list *shares = s->batch.division;
+    if (shares == NULL)
         return RV_OK;
-    RV_TRY(shares_read(s));
+    RV_TRY(records_read(s, shares));
     RV_TRY(kinds_learn(s, shares));
     if (s->batch.servers != NULL && rv_supervisor_holds(&s->supervisor))
         RV_TRY(limits_divide(s, shares));
