@@ -126,6 +126,23 @@ static void a_start_loads_the_tasks_with_its_walk(void **state)
     }
 }
 
+/* What the last piece of the walk gave is known once the batch is written. */
+static void a_walk_is_over_with_the_batch_that_is_written(void **state)
+{
+    struct stage *stage = *state;
+    const struct rv_supervisor *supervisor;
+    world_submit(&stage->w, "waits", "{}");
+    world_restart_unlooked(&stage->w, 100);
+    supervisor = &stage->w.scheduler->supervisor;
+    stage->faults.fail_with = RV_ERR_BUSY;
+    stage->faults.fail_commits = 1;
+    assert_int_equal(rv_scheduler_run_batch(stage->w.scheduler, NULL, 0, stage->w.mono),
+                     RV_ERR_BUSY);
+    assert_true(supervisor->scan_first);
+    world_settle(&stage->w);
+    assert_false(supervisor->scan_first);
+}
+
 /* One poll has room for all of them. */
 static void polls_hand_out_steps_of_large_tasks_in_batches(void **state)
 {
@@ -347,6 +364,7 @@ int main(void)
         SCENARIO(tasks_that_are_due_at_once_are_loaded_in_batches),
         SCENARIO(a_start_walks_over_large_tasks_in_batches),
         SCENARIO(a_start_loads_the_tasks_with_its_walk),
+        SCENARIO(a_walk_is_over_with_the_batch_that_is_written),
         SCENARIO(polls_hand_out_steps_of_large_tasks_in_batches),
         SCENARIO(replies_about_large_tasks_take_turns),
         SCENARIO(one_call_with_replies_about_large_tasks_takes_turns),
