@@ -74,7 +74,6 @@ void rv_supervisor_walk(struct rv_supervisor *supervisor)
 {
     supervisor->scan_first = true;
     supervisor->scan_after = supervisor->piece_after = (struct rv_task_id){0};
-    supervisor->scan_ahead = supervisor->piece_ahead = false;
     supervisor->scan_next_at = 0;
 }
 
@@ -83,44 +82,47 @@ void rv_supervisor_walk_piece_again(struct rv_supervisor *supervisor)
     if (!supervisor->scan_first)
         return;
     supervisor->scan_after = supervisor->piece_after;
-    supervisor->scan_ahead = supervisor->piece_ahead;
     supervisor->scan_next_at = 0;
 }
 
-/* Tasks that begin have ids of the store's clock. Those of tasks from before somebody set it back
- * are ahead of it, and come last. */
 bool rv_supervisor_scan_name(struct rv_supervisor *supervisor, int64_t now,
                              struct rv_scan *ret_scan)
 {
-    int64_t clock = rv_id_from(rv_time_add(now, 1)).value - 1;
     supervisor->piece_after = supervisor->scan_after;
-    supervisor->piece_ahead = supervisor->scan_ahead;
-    if (supervisor->scan_ahead && supervisor->scan_after.value < clock)
-        supervisor->scan_after.value = clock;
     *ret_scan = (struct rv_scan){.after = supervisor->scan_after,
                                  .rows_max = supervisor->scan_rows_max};
     return now >= supervisor->scan_next_at;
 }
 
+/* What has begun since the walk began is left out: else it would not end while each batch begins
+ * tasks. These have ids of the store's clock. Those of tasks from before somebody set it back are
+ * ahead of it. Gives the id after which the walk goes on. */
+static struct rv_task_id scan_filter(struct rv_scan *scan, struct rv_task_id until,
+                                     struct rv_task_id ahead)
+{
+    struct rv_task_id after = scan->count > 0 ? scan->rows[scan->count - 1].id : scan->after;
+    size_t kept = 0;
+    for (size_t i = 0; i < scan->count; i++)
+        if (scan->rows[i].id.value < until.value || scan->rows[i].id.value >= ahead.value)
+            scan->rows[kept++] = scan->rows[i];
+    scan->count = kept;
+    if (after.value >= until.value && after.value < ahead.value)
+        after.value = ahead.value - 1;
+    return after;
+}
+
 bool rv_supervisor_scan_take(struct rv_supervisor *supervisor, int64_t now, struct rv_scan *scan,
                              bool *ret_last)
 {
-    bool full = scan->count == scan->rows_max;
     rv_assert(scan->count <= scan->rows_max);
     *ret_last = false;
     if (scan->after.value != supervisor->scan_after.value)
         return false;
-    *ret_last = !full;
+    *ret_last = scan->count < scan->rows_max;
+    struct rv_task_id ahead = rv_id_from(rv_time_add(now, 1));
     if (supervisor->scan_after.value == 0)
-        supervisor->scan_until = rv_id_from(rv_time_add(now, 1));
-    /* Else the walk would not end while each batch begins tasks. */
-    int64_t until = supervisor->scan_ahead ? INT64_MAX : supervisor->scan_until.value;
-    while (full && scan->count > 0 && scan->rows[scan->count - 1].id.value >= until) {
-        scan->count--;
-        supervisor->scan_ahead = true;
-    }
-    if (scan->count > 0)
-        supervisor->scan_after = scan->rows[scan->count - 1].id;
+        supervisor->scan_until = ahead;
+    supervisor->scan_after = scan_filter(scan, supervisor->scan_until, ahead);
     /* The walk after a start goes on without a pause. */
     supervisor->scan_next_at = supervisor->scan_first
                                    ? now
@@ -131,7 +133,7 @@ bool rv_supervisor_scan_take(struct rv_supervisor *supervisor, int64_t now, stru
 void rv_supervisor_scan_over(struct rv_supervisor *supervisor, int64_t now)
 {
     supervisor->scan_after = (struct rv_task_id){0};
-    supervisor->scan_first = supervisor->scan_ahead = false;
+    supervisor->scan_first = false;
     supervisor->scan_next_at = rv_time_add(now, supervisor->scan_interval_ms);
     supervisor->rounds++;
 }
@@ -139,7 +141,6 @@ void rv_supervisor_scan_over(struct rv_supervisor *supervisor, int64_t now)
 void rv_supervisor_scan_on(struct rv_supervisor *supervisor, int64_t now, struct rv_task_id after)
 {
     supervisor->scan_after = after;
-    supervisor->scan_ahead = supervisor->piece_ahead;
     supervisor->scan_next_at = now;
 }
 

@@ -29,9 +29,7 @@ struct rv_supervisor {
     struct rv_map wakes; /* task -> the instant that counts; a heap entry may be earlier */
     struct rv_task_id scan_after;
     struct rv_task_id piece_after; /* where the newest piece of the walk began */
-    struct rv_task_id scan_until;  /* a walk ends before what was made since it began, */
-    bool scan_ahead;               /* ... but for ids ahead of the clock: it is at those, */
-    bool piece_ahead;              /* ... or was as that piece began */
+    struct rv_task_id scan_until;  /* a walk leaves out what was made since it began */
     int64_t scan_next_at;
     size_t scan_rows_max; /* of a piece of the walk: RV_SCAN_ROWS_MAX, or less */
     uint64_t rounds;      /* walks over the open rows that came to their end */

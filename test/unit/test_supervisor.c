@@ -20,7 +20,6 @@ struct election {
     int claims;
     enum rv_err fails_with;
     struct rv_supervisor supervisor;
-    int64_t ahead; /* id of a task; 0: none */
 };
 
 static enum rv_err claim(struct rv_store *store, struct rv_str role, int64_t lease_ms,
@@ -233,8 +232,8 @@ static void instants_that_do_not_count_are_swept_out(void **state)
     assert_int_equal(due(e, NOW + 100 + NOTES), 0);
 }
 
-/* The next piece, of one task at most; 1 to OPEN_TASKS are open, and this instance's, and perhaps one
- * whose id is ahead. Gives the one that the walk meets; 0: none. */
+/* The next piece, of one task at most; 1 to OPEN_TASKS are open, and this instance's. Gives the one
+ * that the walk meets; 0: none. */
 static int64_t piece(struct election *e, bool *ret_last)
 {
     struct rv_scanned row;
@@ -242,10 +241,9 @@ static int64_t piece(struct election *e, bool *ret_last)
     e->supervisor.scan_rows_max = 1;
     assert_true(rv_supervisor_scan_name(&e->supervisor, NOW, &scan));
     assert_int_equal(scan.rows_max, 1);
-    bool ahead = scan.after.value >= OPEN_TASKS;
     scan.rows = &row;
-    scan.count = ahead ? e->ahead > scan.after.value : 1;
-    row = (struct rv_scanned){.id = {ahead ? e->ahead : scan.after.value + 1}};
+    scan.count = scan.after.value < OPEN_TASKS;
+    row = (struct rv_scanned){.id = {scan.after.value + 1}};
     assert_true(rv_supervisor_scan_take(&e->supervisor, NOW, &scan, ret_last));
     return scan.count == 0 ? 0 : row.id.value;
 }
@@ -283,27 +281,57 @@ static void a_walk_of_which_a_piece_is_refused_goes_on_from_there(void **state)
     assert_int_equal(e->supervisor.scan_next_at, NOW + SCAN_MS); /* that walk is not made again */
 }
 
-/* What was made since it began is known: a server that begins tasks all the time ends its walk. One
- * that was made before somebody set the store's clock back is met all the same. */
-static void a_walk_passes_over_what_was_made_since_it_began(void **state)
+/* What was made since it began is known: a server that begins tasks all the time ends its walk. */
+static void a_walk_ends_before_what_was_made_since_it_began(void **state)
 {
     struct election *e = *state;
     bool last;
-    for (int again = 0; again <= 1; again++) {
-        e->ahead = again ? rv_id_from(NOW + 1000).value : 0;
+    assert_int_equal(walk(e), 1);
+    e->supervisor.scan_until = (struct rv_task_id){3};
+    assert_int_equal(walk(e), 2);
+    assert_int_equal(piece(e, &last), 0);
+    assert_false(last);
+    assert_int_equal(e->supervisor.scan_after.value, rv_id_from(NOW + 1).value - 1);
+    assert_int_equal(piece(e, &last), 0);
+    assert_true(last);
+}
+
+/* They were made before somebody set the store's clock back. */
+static void a_walk_meets_tasks_whose_ids_are_ahead_of_the_clock(void **state)
+{
+    struct election *e = *state;
+    struct rv_task_id ahead = rv_id_from(NOW + 1000);
+    struct rv_scanned rows[3];
+    struct rv_scan scan;
+    bool last;
+    e->supervisor.scan_rows_max = 3;
+    for (size_t full = 0; full <= 1; full++) {
         rv_supervisor_walk(&e->supervisor);
-        assert_int_equal(piece(e, &last), 1);
-        e->supervisor.scan_until = (struct rv_task_id){3};
-        assert_int_equal(piece(e, &last), 2);
-        assert_int_equal(piece(e, &last), 0);
-        assert_false(last);
-        assert_int_equal(piece(e, &last), e->ahead);
-        rv_supervisor_walk_piece_again(&e->supervisor);
-        assert_int_equal(piece(e, &last), e->ahead);
-        if (again)
-            assert_int_equal(piece(e, &last), 0);
-        assert_true(last);
+        assert_true(rv_supervisor_scan_name(&e->supervisor, NOW, &scan));
+        scan.rows = rows;
+        scan.count = 2 + full;
+        rows[0] = (struct rv_scanned){.id = {1}};
+        rows[1] = rows[2] = (struct rv_scanned){.id = ahead};
+        rows[2].id.value++;
+        assert_true(rv_supervisor_scan_take(&e->supervisor, NOW, &scan, &last));
+        assert_int_equal(scan.count, 2 + full);
+        assert_int_equal(rows[1].id.value, ahead.value);
+        assert_int_equal(last, !full);
     }
+    /* The walk goes on behind those that have begun meanwhile. */
+    rv_supervisor_walk(&e->supervisor);
+    e->supervisor.scan_rows_max = 2;
+    assert_true(rv_supervisor_scan_name(&e->supervisor, NOW, &scan));
+    e->supervisor.scan_after = scan.after = (struct rv_task_id){2};
+    e->supervisor.scan_until = (struct rv_task_id){3};
+    scan.rows = rows;
+    scan.count = 2;
+    rows[0] = (struct rv_scanned){.id = {3}};
+    rows[1] = (struct rv_scanned){.id = {4}};
+    assert_true(rv_supervisor_scan_take(&e->supervisor, NOW, &scan, &last));
+    assert_int_equal(scan.count, 0);
+    assert_false(last);
+    assert_true(e->supervisor.scan_after.value > 4 && e->supervisor.scan_after.value < ahead.value);
 }
 
 /* With fewer rows than were asked for it has come to its end: no batch asks for what is none. */
@@ -369,7 +397,8 @@ int main(void)
         ELECTION(an_instant_that_does_not_count_hides_none),
         ELECTION(instants_that_do_not_count_are_swept_out),
         ELECTION(a_walk_of_which_a_piece_is_refused_goes_on_from_there),
-        ELECTION(a_walk_passes_over_what_was_made_since_it_began),
+        ELECTION(a_walk_ends_before_what_was_made_since_it_began),
+        ELECTION(a_walk_meets_tasks_whose_ids_are_ahead_of_the_clock),
         ELECTION(a_walk_ends_with_a_piece_that_is_not_full),
         ELECTION(a_piece_of_a_walk_that_was_given_up_is_passed_over),
         ELECTION(a_piece_is_due_once_an_interval),
