@@ -383,6 +383,7 @@ static bool changes_records(const struct rv_call *call)
 static void calls_take(struct server *s, struct rv_call *const *calls, size_t count)
 {
     uint64_t behind = 0, turns = 0;
+    check_taken(s, count);
     for (size_t i = 0; i < count; i++)
         ((struct served *)calls[i])->taken = true;
     for (const struct served *other = s->out; other != NULL; other = other->next) {

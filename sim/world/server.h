@@ -76,6 +76,7 @@ struct server {
     uint64_t done;         /* by its process, until the last batch */
     int64_t still_at;      /* virtual time of that batch */
     uint32_t still;        /* batches of that time after which it was the same */
+    size_t calls_taken;    /* by batches at `read_at` */
     int64_t read_at;       /* virtual time of `reads`: (task, revision) -> how often it was read */
     struct rv_map reads;   /* (check/due.c) */
     struct rv_map replied; /* (token, step number) of replies that its newest batch has answered */

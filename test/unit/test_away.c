@@ -303,6 +303,8 @@ static void a_note_stays_in_the_queue(void **state)
     (void)state;
     char reply[REPLY_BYTES];
     struct rv_call note = {.kind = RV_CALL_RAISE, .note = true, .finish = note_finished};
+    note.u.raise.source = RV_STR("reeve connections");
+    note.u.raise.message = RV_STR("new connections have to wait");
     rv_arena_init(&note.arena, 0);
     atomic_store(&heard, 0);
     int first = submit_into_the_dark();
