@@ -357,6 +357,29 @@ static void record_damage(struct world *w, const char *key)
     assert_int_equal(change.outcome, RV_OK);
 }
 
+/* A limit is removed, and attempts begin at another server without one: nothing is known of what
+ * they take when there is a limit again. */
+static void a_share_of_a_limit_that_was_removed_is_void(void **state)
+{
+    struct world *w = *state;
+    pass(w, 3 * LEASE_MS);
+    limit_set(w, "inventory", 4);
+    pass(w, 12 * SCAN_MS);
+    limit_set(w, "inventory", 0);
+    pass(w, 2 * SCAN_MS);
+    for (int i = 0; i < 9; i++)
+        (void)submit_at(&second);
+    struct rv_call *there = park_at(&second, "inventory", 6);
+    assert_true(world_finished(there));
+    assert_int_equal(there->u.poll.requests_count, 6);
+    (void)world_submit(w, "order", "{}");
+    limit_set(w, "inventory", 6);
+    struct rv_call *here = poll_of(w, "inventory", 8);
+    assert_false(world_run(w, here));
+    pass(w, 2 * SCAN_MS);
+    assert_false(world_finished(here));
+}
+
 /* Two agents with a limit: what a server reports of one says nothing about the other. */
 static void reports_about_another_agent_do_not_count(void **state)
 {
@@ -386,6 +409,7 @@ int main(void)
         TAKEOVER_TEST(a_lease_that_was_not_written_is_renewed_at_once),
         TAKEOVER_TEST(each_of_many_hungry_agents_is_asked_for),
         TAKEOVER_TEST(a_limit_bounds_what_a_hungry_server_asks_for),
+        TAKEOVER_TEST(a_share_of_a_limit_that_was_removed_is_void),
         TAKEOVER_TEST(reports_about_another_agent_do_not_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

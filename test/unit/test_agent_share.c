@@ -265,6 +265,45 @@ static void every_server_has_its_turn(void **state)
     }
 }
 
+/* Some want much, some little, some nothing: whoever wants something has its turn. */
+static void who_wants_little_has_its_turn_among_those_that_want_much(void **state)
+{
+    (void)state;
+    static const uint8_t servers[] = {1, 2, 3};
+    static const uint32_t wants[][3] = {{1, 1, 0}, {40, 1, 0}, {0, 1, 1000}, {3, 1, 3}};
+    for (size_t c = 0; c < sizeof wants / sizeof wants[0]; c++) {
+        for (uint32_t most = 1; most <= 10; most++) {
+            struct rv_agent_limit limit = {.concurrent = most, .at = NOW};
+            struct rv_agent_shares shares = {.version = 0};
+            struct rv_agent_part kept[3];
+            struct rv_agent_use uses[3];
+            uint32_t open[3] = {0}, begun[3] = {0};
+            for (int round = 0; round < 1200; round++) {
+                for (size_t i = 0; i < 3; i++) {
+                    open[i] -= open[i] > 0;
+                    for (uint32_t n = 0; n < wants[c][i] && open[i] < part_of(&shares, servers[i]);
+                         n++, open[i]++)
+                        begun[i]++;
+                    uses[i] = use_of(&shares, servers[i], open[i], wants[c][i]);
+                }
+                struct rv_agent_division d = {.limit = &limit,
+                                              .uses = uses,
+                                              .uses_count = 3,
+                                              .servers = servers,
+                                              .servers_count = 3,
+                                              .adopted = true,
+                                              .now = NOW + round};
+                (void)divide(&shares, &d);
+                memcpy(kept, shares.parts, shares.parts_count * sizeof kept[0]);
+                shares.parts = kept;
+                rv_arena_reset(&arena);
+            }
+            for (size_t i = 0; i < 3; i++)
+                assert_true(wants[c][i] == 0 || begun[i] >= 50);
+        }
+    }
+}
+
 /* A world of servers that hand out, report late, forget, die and start, and of attempts whose tasks
  * change their owners: what is open in all never exceeds the limit when something is begun. */
 enum { ATTEMPTS = 64, NOBODY = SERVERS };
@@ -569,6 +608,7 @@ int main(void)
         SHARE(a_server_that_counts_anew_gets_its_share_anew),
         SHARE(a_share_goes_where_the_polls_are),
         SHARE(every_server_has_its_turn),
+        SHARE(who_wants_little_has_its_turn_among_those_that_want_much),
         SHARE(what_all_hold_never_exceeds_the_limit),
         SHARE(records_come_back_as_they_were_written),
     };
