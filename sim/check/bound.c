@@ -17,6 +17,7 @@
 #include "sim/world/world.h"
 
 enum { LOOK_MS = 200, HEARD_MS = 250, SLACK_MS = 1000, BATCHES_SLACK = 4, TAKERS_MAX = 16 };
+enum { SLOW_COMMIT_MS = 5000 };
 /* Where turns are smaller than a seed draws them, or expressions take long in small turns, the
  * decisions of all open tasks take more batches. */
 enum { DECISION_FUEL = 10000, LARGE_FUEL = 100000, HEAVY_TURNS = 60 };
@@ -141,14 +142,16 @@ static void check_overdue(struct world *w, const struct server *s, const struct 
                       row->attempt, (long long)(a->seen_at - at));
 }
 
-/* I-45: a task whose owner has not renewed its lease is taken over, by any server that lives. */
+/* I-45: a task whose owner has not renewed its lease is taken over, by any server that lives. Who
+ * takes it over may be deposed itself before its commit, which a fault delays, comes to its end. */
 static void check_adopted(struct world *w, const struct server *s, struct task_past *task)
 {
     const struct rv_store_memory_data *data = w->database->data;
     bool orphan = database_shared(w) && !owns(w, s, &task->row) &&
                   !rv_store_memory_lives(data, task->row.locked_by, s->attention.seen_at);
     orphan = orphan && rv_task_state_open(task->row.state) && !is_frozen(w, s, task->row.id);
-    if (lasts(w, s, orphan, &task->orphaned[s->number]))
+    int64_t slow_ms = w->knobs.rates[FAULT_SLOW_STORE] > 0 ? SLOW_COMMIT_MS : 0;
+    if (bound_lasts(w, s, orphan, &task->orphaned[s->number], slow_ms))
         world_violate(w, "I-45", "the task of server number %u is not taken over by %s",
                       task->row.locked_by, s->name);
 }

@@ -415,7 +415,7 @@ static void again_soon(struct rv_scheduler *s)
         err = rv_supervisor_note(&s->supervisor, s->batch.due[i], soon);
     for (struct work *w = s->batch.works; err == RV_OK && w != NULL; w = w->next)
         if (w->revision_before != 0)
-            err = rv_supervisor_note(&s->supervisor, w->id, soon);
+            err = rv_supervisor_note_before(&s->supervisor, w->id, soon);
     if (err != RV_OK) /* no memory for the instants: all open rows are walked again */
         rv_supervisor_walk(&s->supervisor);
     else if (s->agents.recovering)

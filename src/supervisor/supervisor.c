@@ -245,6 +245,16 @@ int64_t rv_supervisor_next_at(const struct rv_supervisor *supervisor)
     return campaign < at ? campaign : at;
 }
 
+enum rv_err rv_supervisor_note_before(struct rv_supervisor *supervisor, struct rv_task_id task,
+                                      int64_t wake_at)
+{
+    const uint64_t *known = rv_map_find(&supervisor->wakes, (uint64_t)task.value, 0);
+    rv_assert(wake_at != 0);
+    if (known != NULL && (int64_t)*known <= wake_at)
+        return RV_OK;
+    return rv_supervisor_note(supervisor, task, wake_at);
+}
+
 bool rv_supervisor_knows(const struct rv_supervisor *supervisor, struct rv_task_id task)
 {
     return rv_map_find(&supervisor->wakes, (uint64_t)task.value, 0) != NULL;

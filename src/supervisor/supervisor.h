@@ -86,6 +86,9 @@ size_t rv_supervisor_next(struct rv_supervisor *supervisor, int64_t now,
  * MEMORY: what was noted before stands. */
 RV_CHECK enum rv_err rv_supervisor_note(struct rv_supervisor *supervisor, struct rv_task_id task,
                                         int64_t wake_at);
+/* The same, but an instant that is noted and comes before stays. */
+RV_CHECK enum rv_err rv_supervisor_note_before(struct rv_supervisor *supervisor,
+                                               struct rv_task_id task, int64_t wake_at);
 /* Whether an instant is noted for the task. */
 bool rv_supervisor_knows(const struct rv_supervisor *supervisor, struct rv_task_id task);
 /* The earliest instant at which due or scan or campaign has something to do. */

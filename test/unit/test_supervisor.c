@@ -215,6 +215,19 @@ static void an_instant_that_does_not_count_hides_none(void **state)
     rv_supervisor_done(&supervisor);
 }
 
+static void an_instant_that_comes_before_stays(void **state)
+{
+    struct election *e = *state;
+    struct rv_task_id task = {1};
+    assert_int_equal(rv_supervisor_note(&e->supervisor, task, NOW + 10), RV_OK);
+    assert_int_equal(rv_supervisor_note_before(&e->supervisor, task, NOW + 20), RV_OK);
+    assert_int_equal(due(e, NOW + 10), 1);
+    assert_int_equal(rv_supervisor_note_before(&e->supervisor, task, NOW + 20), RV_OK);
+    assert_int_equal(rv_supervisor_note_before(&e->supervisor, task, NOW + 15), RV_OK);
+    assert_int_equal(due(e, NOW + 14), 0);
+    assert_int_equal(due(e, NOW + 15), 1);
+}
+
 static void instants_that_do_not_count_are_swept_out(void **state)
 {
     enum { NOTES = 20000, ENTRIES_MAX = 5000 };
@@ -395,6 +408,7 @@ int main(void)
         ELECTION(a_task_is_found_at_its_own_instant_and_once),
         ELECTION(the_oldest_instant_that_counts_comes_first),
         ELECTION(an_instant_that_does_not_count_hides_none),
+        ELECTION(an_instant_that_comes_before_stays),
         ELECTION(instants_that_do_not_count_are_swept_out),
         ELECTION(a_walk_of_which_a_piece_is_refused_goes_on_from_there),
         ELECTION(a_walk_ends_before_what_was_made_since_it_began),
