@@ -111,7 +111,7 @@ void check_fair(struct world *w, struct server *s);
 bool check_few_bytes(const struct world *w);
 /* due.c: a server reads the row of the task. */
 void check_read(struct server *s, const struct rv_task *task);
-/* A batch of the server begins with so many calls. */
+/* The server starts a batch with `calls` calls. */
 void check_taken(struct server *s, size_t calls);
 /* After each batch. */
 void check_load(struct world *w, const struct server *s);

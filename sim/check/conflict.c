@@ -1,8 +1,8 @@
 /* I-51: where no fault has struck, servers that share a store seldom decide the same task at once.
- * A server claims what it decides by itself: of such changes one of a thousand at most loses its
- * guard. It does not claim what its calls are about: replies and renewals that arrive while another
- * server decides something for their task are decided again. Of all changes one of a hundred at
- * most loses its guard; more where a round trip, and so a batch, takes long. Then a lease may also
+ * A server claims the tasks that it decides without a call: at most 0.1 % of these changes lose
+ * their guard. It does not claim the tasks of calls: a reply or renewal that arrives while another
+ * server decides its task is decided again. Of all changes at most 1 % lose their guard; more if
+ * round trips, and so batches, take long. Then a lease may also
  * be over before it is renewed, and the claims with it. */
 #include "sim/check/conflict.h"
 

@@ -15,7 +15,7 @@ struct rv_batch;
 struct server;
 struct world;
 
-/* The store has looked at all of its guards. */
+/* Called after the store has checked all guards of the batch. */
 void check_conflicts(struct world *w, const struct server *s, const struct rv_batch *batch);
 
 #endif

@@ -20,9 +20,9 @@ static int64_t look_ms(const struct world *w)
     return 4 * (int64_t)k->role_ms + RV_LEASE_MARGIN_MS + pieces * k->scan_ms;
 }
 
-/* I-54: whoever owns its task, and whatever that server has forgotten: an attempt whose agent is
- * silent ends. Two leases after its end the supervisor looks for it. (Once faults have stopped: as
- * long as they strike, nobody can say when the supervisor may look.) */
+/* I-54: an attempt with a silent agent ends even if the owner of its task has lost the timer. The
+ * supervisor finds it two leases after its end. (Checked only after faults have stopped: before
+ * that, the time of the supervisor's search is not bounded.) */
 void check_looked_at(struct world *w, const struct server *s, struct step_past *step)
 {
     const struct rv_step *row = &step->row;

@@ -38,7 +38,7 @@ enum rounds_reason {
         ROUNDS_REASON_COUNT
 };
 
-/* Of the tasks that a batch asks for in vain so many are remembered. */
+/* Maximum number of tasks claimed by others that are remembered for one batch. */
 enum { ROUNDS_HELD = 64 };
 
 /* What was sent since the batch began. */
